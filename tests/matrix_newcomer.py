@@ -85,7 +85,8 @@ TC = [  # what other tools have in one value, or call by another name
     Change("one: {kind: transfer, size: 1MB}", "one: {kind: page, url: 'https://a.example/'}", "url",
            "the lab measures only servers inside its testbed"),
     Change("title: My networks", "title: My networks\ncapture: true", "capture", "lab.py run --capture CONDITION"),
-    Change(WIFI, WIFI[:-1] + ", at: {1s: {both: {loss: 100%}, for: 1s}}}", "for", "end it at a later moment of `at`"),
+    Change(WIFI, WIFI[:-1] + ", at: {1s: {both: {loss: 100%}, for: 200ms}}}", "for",
+           "at a later moment of `at`: `1.2s: {}`"),
 ]  # fmt: skip
 
 BRACKETS = [

@@ -33,13 +33,13 @@ REFRESH_PER_S = 2  # of the bar: a higher rate uses CPU time that trials may nee
 
 
 def line_of(result: Result, matrix: Matrix, number: int, total: int) -> str:
-    """The line of a trial: `[ 12/72] loss #0 h3  ok  2.13 s  470 req/s`; while more may follow, without `total`."""
+    """The line of a trial: `[ 12/72] loss #0 h3  ok  2.13 s  470 req/s`; `trial   12:` while more may follow."""
     trial = result.trial
     figures = trial.workload.line(result.metrics)
     reason = f"  {result.reason.splitlines()[0]}" if result.reason else ""
     name = f"{matrix.name_of(trial.block.condition)} #{trial.block.index} {trial.arm.name}"
-    of = "" if matrix.repeat.is_adaptive else f"/{total}"
-    return f"[{number:>4}{of}] {name:<32} {result.outcome.value:<8} {figures}{reason}"
+    begin = f"trial {number:>4}:" if matrix.repeat.is_adaptive else f"[{number:>4}/{total}]"
+    return f"{begin} {name:<32} {result.outcome.value:<8} {figures}{reason}"
 
 
 def block_line(block: Block, row: Mapping[Arm, Result], matrix: Matrix) -> str:
@@ -94,17 +94,17 @@ class Reporter:
         self._rows.setdefault(result.trial.block.id, {})[result.trial.arm] = result
         if self._verbose or result.outcome is not Outcome.OK:
             self._out.print(escape(line_of(result, self._scheduler.matrix, *self._scheduler.counts)), highlight=False)
-        self._print_alone(result.trial.block.condition)
         self._show()
 
     def _print_alone(self, condition: Condition) -> None:
-        """Print once why other lanes are idle while a condition runs, if CPUs were short."""
-        needs, name = self._scheduler.needs, condition.id
-        if name in self._alone or self._scheduler.lanes == 1 or not needs.is_short(condition):
+        """Print why a condition's next blocks run without others, or that they no longer do."""
+        is_short, where = self._scheduler.needs.is_short(condition), self._scheduler.matrix.name_of(condition)
+        if self._scheduler.lanes == 1 or is_short == (condition.id in self._alone):
             return
-        self._alone.add(name)
-        where = self._scheduler.matrix.name_of(condition)
-        self._out.print(escape(f"{where} now runs without others: CPUs were short in its trials"), highlight=False)
+        self._alone ^= {condition.id}
+        alone = f"the next blocks of {where} run without others: CPUs were short in half of its trials"
+        again = f"the next blocks of {where} may run in parallel again: CPUs sufficed in most of its trials"
+        self._out.print(escape(alone if is_short else again), highlight=False)
 
     def ended(self, lane: int) -> None:
         """Record the end of a block: print its newly settled comparisons, the progress and the time left."""
@@ -129,6 +129,8 @@ class Reporter:
         if line:
             self._explain_lines()
             self._out.print(escape(line), highlight=False)
+        if block:
+            self._print_alone(block.condition)
         self._state = state
         self._show()
 

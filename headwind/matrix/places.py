@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from headwind.format import as_written
 from headwind.matrix.levels import Level, Path
 from headwind.matrix.shapes import PROTOCOLS, YES, YES_OR_NO, shown
 from headwind.matrix.spelling import form, respelt, synonym
-from headwind.matrix.units import quoted
+from headwind.matrix.units import Mistake, quoted, seconds
 
 SESSIONS = ("new", "resumed", "early")  # of workloads of kind ttfb
 _REFERENCES = {"profile": "profiles", "workload": "workloads"}  # groups of names by keys that would name one entry
@@ -25,8 +26,16 @@ def of_place(path: Path, beside: Mapping[str, Any]) -> str:
         example = f"[{spoken}]" if word != form(key) else f"[h1, {spoken}]"
         return f"protocols have a key at the top of the file, such as protocols: {example}"
     if key in ("for", "duration", "until") and "at" in path:
-        return "end it at a later moment of `at`, such as `1.5s: {}`"
+        return f"end it at a later moment of `at`: `{_end(str(path[path.index('at') + 1]), key, value)}: {{}}`"
     return _of_reference(path, value) if isinstance(value, str) else ""
+
+
+def _end(moment: str, key: str, value: Any) -> str:
+    """The moment at which a change ends that begins at `moment` and has `for`, `duration` or `until` as a key."""
+    try:
+        return as_written("delay_s", seconds(value) + (0.0 if key == "until" else seconds(moment)))
+    except Mistake:
+        return "LATER"
 
 
 def _of_reference(path: Path, value: str) -> str:

@@ -273,10 +273,8 @@ def _clause(
     others = [f"{word} in {counts.get(word) or 'none'}" for word in LEADS
               if word != first and (word in counts or (is_first and word == OPPOSITE.get(first)))]  # fmt: skip
     left = total - sum(counts.values()) if is_first else 0
-    count = str(counts[first])
-    if len(cards) > 1:
-        count = f"the same {'one' if count == '1' else count}"
-    clause = enumerated([f"{LEADS[first]} {rivals} in {count} of {of_all}", *others])
+    all_of = {1: "", 2: "both "}.get(len(cards), "each of ")
+    clause = enumerated([f"{LEADS[first]} {all_of}{rivals} in {counts[first]} of {of_all}", *others])
     not_run = min(left, sum(not each.blocks for each in judged))
     rest = [f"{number} {what}" for number, what in ((left - not_run, "not sure"), (not_run, "not run")) if number]
     return f"{clause} ({', '.join(rest)})" if rest else clause

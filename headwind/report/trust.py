@@ -109,10 +109,16 @@ def _noise(data: RunData) -> str:
     of = counted(len(data.matrix.conditions), data.matrix.place)
     few = len({check.finding.condition.id for check in checks}) - len(floors)
     more = f", too few blocks in {few} more" if few else ""
-    checked = f" (checked in {len(floors)} of {of}{more})" if len(floors) < len(data.matrix.conditions) else ""
+    has = "has" if len(floors) == 1 else "have"
+    repeated = f"; {len(floors)} of {of} {has} such a repeat{more}" if len(floors) < len(data.matrix.conditions) else ""
     if not noisy:
-        return f"{arms} differs from itself by less than {setting('margin_ratio', margin)}{checked}"
-    return f"{arms} may differ from itself {enumerated(noisy)} (noise floor): smaller leads there may be noise{checked}"
+        return f"{arms} and its own repeat are less than {setting('margin_ratio', margin)} apart{repeated}"
+    there = "this" if len(noisy) == 1 else "these"
+    place = f"{there} {data.matrix.place}{'s' if len(noisy) > 1 else ''}"
+    return (
+        f"{arms} may differ from its own repeat {enumerated(noisy)} (noise floor), so smaller leads in {place} may be "
+        f"noise{repeated}"
+    )
 
 
 def _undetected(data: RunData) -> Iterator[str]:

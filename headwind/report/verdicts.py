@@ -92,7 +92,7 @@ def range_text(ratios: Iterable[float]) -> str:
 def stalled_text(finding: Finding) -> str:
     """Unfinished blocks of both arms if the one that leads in speed has some.
 
-    Such as `although h3 left 3 of 60 unfinished (h2 1)`.
+    Such as `but h3 left 3 of 60 trials unfinished (h2 1)`.
     """
     completion = finding.comparison.completion
     stalls = 0 if finding.verdict.is_completion else completion.stalled(finding.verdict.favours)
@@ -102,7 +102,7 @@ def stalled_text(finding: Finding) -> str:
     other = completion.stalled(-finding.verdict.favours)
     if stalls <= other:
         return f"unfinished: {first} {stalls} of {completion.n}, {second} {other} of {completion.n}"
-    return f"although {first} left {stalls} of {completion.n} unfinished ({second} {other})"
+    return f"but {first} left {stalls} of {completion.n} trials unfinished ({second} {other})"
 
 
 def toward(interval: Interval, side: int) -> Interval:
@@ -260,8 +260,9 @@ def open_text(item: Open, name: str) -> str:
     if not item.n:
         return f"{name} is not run"
     verb, by = "is" if len(item.pairs) == 1 else "are", " by any metric" if len(item.judged) > 1 else ""
-    state = "open" if item.is_of_checks else f"not sure{by}"
-    return f"{name}: {names_of(item.pairs)} {verb} {state}; {more_text(item)}"
+    checks = f"the self-check{'s' if len(item.pairs) > 1 else ''} " if item.is_of_checks else ""
+    state = "not decided yet" if item.is_of_checks else f"not sure{by}"
+    return f"{name}: {checks}{names_of(item.pairs)} {verb} {state}; {more_text(item)}"
 
 
 def names_of(pairs: Iterable[Pair]) -> str:
@@ -327,7 +328,7 @@ def settled_by_others(data: RunData) -> list[str]:
             found = left.setdefault((certainty, line.primary.metric), {})
             found.setdefault(data.matrix.name_of(line.condition), []).append(line.pair)
     return [
-        f"{certainty} by {metric.label}, without further blocks, because another metric is sure: "
+        f"only {certainty} by {metric.label}, but given no more blocks, because another metric is sure: "
         f"{listed([f'{name} ({names_of(pairs)})' for name, pairs in found.items()])}; to pursue "
         f"{metric.label}, write `judge: [{metric.key}]` into the matrix of a new run"
         for (certainty, metric), found in sorted(left.items(), key=lambda item: list(Certainty).index(item[0][0]))

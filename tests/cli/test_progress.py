@@ -100,7 +100,7 @@ def test_while_more_may_follow_a_line_has_no_total() -> None:
     assert task
     for trial in task.trials:
         shown.finished(fake.ok(trial, 1.0))
-    assert [each[:7] for each in shown.counts] == ["[   4] ", "[   5] ", "[   6] "]
+    assert [line[:11] for line in shown.lines] == ["trial    4:", "trial    5:", "trial    6:"]
 
 
 def test_a_broken_attempt_is_shown_and_not_counted() -> None:
@@ -125,15 +125,25 @@ def test_the_time_left_goes_on_while_nothing_is_reported() -> None:
     assert "1 min 7 s left of 1 min 30 s" in out.getvalue()
 
 
-def test_why_a_condition_runs_without_others_is_printed_once() -> None:
-    matrix = replace(MATRIX, repeat=Repetition(2, 9))
+def test_the_end_of_a_block_says_when_its_condition_begins_and_ceases_to_run_without_others() -> None:
+    matrix = replace(MATRIX, repeat=Repetition(3, 9))
     shown = Shown(terminal=False, matrix=matrix, verbose=False)
-    short = {BUSY.key: 0.1, MACHINE.key: 0.9, PRESSURE.key: 0.8}
+    enough = {BUSY.key: 0.1, MACHINE.key: 0.2, PRESSURE.key: 0.1}
+    short = {**enough, MACHINE.key: 0.9, PRESSURE.key: 0.8}
     shown.scheduler.lanes = 3
-    for trial in fake.trials_of(matrix):
-        shown.finished(replace(fake.ok(trial, 1.0), metrics=short))
-    line = "clean [b] now runs without others: CPUs were short in its trials"
-    assert shown.lines == [line]
+    trials = list(fake.trials_of(matrix))
+    # the first block's trials: short, enough, enough; half of the first two say nothing yet
+    of_blocks = [[short, enough, enough], [short, short, short], [enough] * 3]
+    for index, block in enumerate(of_blocks):
+        for metrics, trial in zip(block, [each for each in trials if each.block.index == index], strict=True):
+            shown.reporter.begun(1, trial)
+            shown.finished(replace(fake.ok(trial, 1.0), metrics=metrics))
+        shown.reporter.ended(1)
+    alone = "the next blocks of clean [b] run without others: CPUs were short in half of its trials"
+    again = "the next blocks of clean [b] may run in parallel again: CPUs sufficed in most of its trials"
+    lines = [line for line in shown.lines if line.startswith("the next blocks")]
+    assert lines == [alone, again]
+    assert shown.lines.index(alone) > 1, "not before the second block has ended"
 
 
 def test_on_a_terminal_a_bar_says_what_runs_and_how_long_the_rest_takes() -> None:

@@ -84,7 +84,7 @@ def test_a_run_goes_on_until_every_comparison_is_decided(fake_lab: Lab, capsys: 
     assert verdicts["undecided"] == []
     assert all(check["passed"] for check in verdicts["self_checks"])
     assert len(verdicts["comparisons"]) == 3 * PAIRS + 2
-    assert "HTTP/3 is faster than HTTP/1.1 and HTTP/2 in the same 2 of 3 networks" in verdicts["sentence"]
+    assert "HTTP/3 is faster than both HTTP/1.1 and HTTP/2 in 2 of 3 networks" in verdicts["sentence"]
     assert verdicts["sentence"] in " ".join(capsys.readouterr().out.split()), "wrapped lines may end with a blank"
 
 
@@ -225,3 +225,19 @@ def test_runs_without_a_common_condition_cannot_be_compared(fake_lab: Lab, capsy
     fake_lab.run()
     assert compared(fake_lab, first, fake_lab.last) == 2
     assert "no condition in common" in capsys.readouterr().err
+
+
+def test_runs_without_a_common_arm_are_distinguished_from_those_without_a_common_condition(
+    fake_lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arms = "arms: {h2-one: {protocol: h2, congestion: reno}, h3-one: {protocol: h3, connections: 2}}"
+    text = MATRIX.replace("{min: 9, max: 60, budget: 1h}", "1").replace("protocols: [h1, h2, h3]", arms)
+    text = text.replace("selfcheck: {again: [delay], slower: [delay]}\n", "")
+    fake_lab.write(text)
+    fake_lab.run()
+    first = fake_lab.last
+    fake_lab.write(text.replace("reno", "bbr").replace("connections: 2}", "connections: 3}"))
+    fake_lab.run()
+    assert compared(fake_lab, first, fake_lab.last) == 2
+    err = " ".join(capsys.readouterr().err.split())
+    assert "no arm in common; an arm's settings and its server's image are part of it" in err

@@ -63,9 +63,9 @@ def test_the_reference_comes_first_and_then_the_faster_networks() -> None:
 
 
 def test_the_workload_is_told_in_plain_words() -> None:
-    assert workloads(data_of("small")) == [
-        "Compared by total time: 1,000 requests, each for 612 bytes, over 100 new connections; not a page load."
-    ]
+    (sentence,) = workloads(data_of("small"))
+    work = "1,000 requests, each for 612 bytes, over 100 new connections; not a page load."
+    assert sentence == f"Workload, compared by total time: {work}"
 
 
 def test_a_single_request_is_not_each() -> None:
@@ -97,7 +97,7 @@ def test_a_page_is_told_with_the_browsers_that_load_it(browsers: dict[str, str],
     ]
     matrix = replace(example_matrix(PROFILES[0], arms=arms), conditions=(Condition(PROFILES[0], Page("page", 5, 100)),))
     (told,) = workloads(Golden(matrix, ()).data("x"))
-    assert told == f"Compared by time until the load event: a page with 5 pictures of 100 bytes in {said}."
+    assert told == f"Workload, compared by time until the load event: a page with 5 pictures of 100 bytes in {said}."
 
 
 def test_workloads_that_differ_only_in_how_long_the_server_waits_are_one_sentence() -> None:
@@ -106,12 +106,15 @@ def test_workloads_that_differ_only_in_how_long_the_server_waits_are_one_sentenc
     matrix = example_matrix(PROFILES[0])
     for more, said in (
         ([], ""),
-        ([other], "Compared by total time: other, 50 requests for / over 6 new connections; not a page load."),
+        (
+            [other],
+            "Workload, compared by total time: other, 50 requests for / over 6 new connections; not a page load.",
+        ),
     ):
         conditions = tuple(Condition(PROFILES[0], workload) for workload in (*waiting, *more))
         assert workloads(Golden(replace(matrix, conditions=conditions), ()).data("x")) == [
             (
-                "Compared by total time: 100 requests for / over 6 new connections (0 ms, 10 ms and 40 ms); "
+                "Workload, compared by total time: 100 requests for / over 6 new connections (0 ms, 10 ms and 40 ms); "
                 "not a page load. The server waits 0 s to 40 ms with each answer."
             ),
             *([said] if said else []),
@@ -202,6 +205,13 @@ def test_a_ratio_is_that_of_the_winner() -> None:
     assert (found["h3 against h2"].text, found["h3 against h2"].winner) == ("tie", None)
 
 
+@pytest.mark.parametrize("speed", [0.98, 1.02])
+def test_the_ratio_of_a_tie_is_that_of_the_one_ahead_as_in_the_table_of_comparisons(speed: float) -> None:
+    found = cells(the_only(raced({H1: 2, H2: 1, H3: speed}, PROFILES[0])))
+    assert found["h3 against h2"].text == "tie"
+    assert found["h3 against h2"].interval.startswith("1.02x [")
+
+
 def test_a_likely_lead_says_what_keeps_it_from_being_sure() -> None:
     slight = cells(the_only(raced({H1: 1, H2: 1, H3: 1.052}, PROFILES[0])))["h3 against h1"]
     assert (slight.certainty, slight.winner, slight.notes) == (Certainty.LIKELY, H3, ("lead may be under 5 %",))
@@ -249,7 +259,7 @@ def test_who_is_ahead_and_stalled_is_named() -> None:
         for trial in trials_of(matrix)
     ]  # fmt: skip
     standing = the_only(Golden(matrix, tuple(results)).data("x"))
-    assert cells(standing)["h3 against h1"].notes == ("although h3 left 1 of 60 unfinished (h1 0)",)
+    assert cells(standing)["h3 against h1"].notes == ("but h3 left 1 of 60 trials unfinished (h1 0)",)
 
 
 def test_a_lead_below_the_noise_says_so_and_the_line_on_trust_says_where() -> None:
@@ -265,8 +275,8 @@ def test_a_lead_below_the_noise_says_so_and_the_line_on_trust_says_where() -> No
         note == f"may be noise (noise floor {two(1 + floor)}x)" for note in cells(the_only(data))["h3 against h2"].notes
     )
     assert (
-        f"HTTP/2 may differ from itself by up to {1 + floor:.2f}x with no impairment (noise floor): "
-        "smaller leads there may be noise."
+        f"HTTP/2 may differ from its own repeat by up to {1 + floor:.2f}x with no impairment (noise floor), so "
+        "smaller leads in this network may be noise."
     ) in trust_line(data)
     (card,) = answer_of(data).cards
     assert card.points[0].parts[0].endswith("x, may be noise)"), "the headline has the doubt of the cell"
@@ -307,8 +317,9 @@ def test_each_network_has_its_own_noise() -> None:
     clean, delay = (f"{1 + floor:.2f}x" for floor in noise_floors(data.judgement.checks).values())
     assert clean != delay
     assert (
-        f"HTTP/2 may differ from itself by up to {clean} with no impairment and by up to {delay} under 100 ± 10 ms "
-        "delay (noise floor): smaller leads there may be noise (checked in 2 of 3 networks)."
+        f"HTTP/2 may differ from its own repeat by up to {clean} with no impairment and by up to {delay} under 100 ± "
+        "10 ms delay (noise floor), so smaller leads in these networks may be noise; 2 of 3 networks have such a "
+        "repeat."
     ) in trust_line(data)
 
 
@@ -383,7 +394,7 @@ def test_what_to_trust_is_told_by_what_it_means() -> None:
     assert trust_line(data_of("checked")) == "Do not rely on this run: self-checks FAILED in delay."
     assert (
         trust_line(data_of("arms"))
-        == f"{verified} HTTP/2 (bbr) differs from itself by less than 5 % (checked in 1 of 2 networks)."
+        == f"{verified} HTTP/2 (bbr) and its own repeat are less than 5 % apart; 1 of 2 networks has such a repeat."
     )
 
 
@@ -536,7 +547,7 @@ def test_the_terminal_says_the_answer_on_a_screen_below_its_table() -> None:
         for number, text in enumerate(lines)
         if text == "Sure by total time: HTTP/3 is faster than HTTP/1.1 and HTTP/2 in all 8 networks."
     ]
-    assert place == 19, "the answer is below a title and the table: two lines for each network, three for the longest"
+    assert place == 20, "the answer is below the title, two lines of headings, and two or three for each network"
     assert answer_of(data).measured in lines
     assert len(printed(data, 140, full=True)) > 2 * len(lines)
 

@@ -76,8 +76,8 @@ def test_the_terminal_counts_complete_blocks(data: RunData) -> None:
     said = shown.get()
     title, first, second = said.splitlines()[:3]
     assert title.startswith("Medians and comparisons by total time, unless another metric is named")
-    assert first.startswith("network, complete ")
-    assert second.startswith("blocks ")
+    assert first.startswith("network,  ")
+    assert second.startswith("complete blocks ")
     assert re.search(r"^clean, 10 blocks ", said, re.MULTILINE)
     assert re.search(r"^delay, 7 blocks .*unclear: only 7 blocks .*only 7 blocks .*only 7", said, re.MULTILINE)
     assert not re.search(r"^loss, ", said, re.MULTILINE)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from headwind.format import NOTHING, arm_name, clean, counted, observed_text, override_texts
@@ -16,7 +14,6 @@ from headwind.report import verdicts as describe
 from headwind.report.answer import Answer, answer_of
 from headwind.report.cells import Cell
 from headwind.report.certainty import Certainty, certainty_of
-from headwind.report.headline import lines_of
 from headwind.report.ranking import MOST_COLUMNS, Standing, columns_of, pair_label
 from headwind.report.times_table import Row, notices, summary_table
 from headwind.report.verdicts import MARKS
@@ -71,15 +68,10 @@ def print_summary(data: RunData, console: Console, *, full: bool = False) -> Non
 
 
 def _answer(data: RunData, found: Answer) -> Iterator[tuple[str, str]]:
-    """The answer line by line, each with its style; a comparison over all networks has a line for each point."""
+    """The answer line by line, each with its style; the table above it has every network."""
     yield from ((text, "") for text in override_texts(data.matrix.arms))
     yield found.headline, "bold"
-    yield from ((text, "") for text in (*found.by_others, found.selection) if text)
-    for label, lines in groupby(lines_of(found.cards), key=itemgetter(0)):
-        yield label, "bold"
-        for _, certainty, line in lines:
-            yield f"  {f'{MARKS[certainty]} ' if certainty is Certainty.SURE else ''}{line}", ""
-    yield from ((text, "") for text in (found.measured, found.trust) if text)
+    yield from ((text, "") for text in (*found.by_others, found.measured, found.trust) if text)
 
 
 def _warnings(data: RunData, *, full: bool) -> list[str]:
@@ -110,7 +102,7 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
     table = Table(
         title=title, title_justify="left", title_style="dim", box=None, padding=(0, 2, 0, 0), header_style="dim"
     )
-    table.add_column(f"{data.matrix.place}, complete blocks")
+    table.add_column(f"{data.matrix.place},\ncomplete blocks")
     has_room = WIDTH_OF_NAME + len(pairs) * WIDTH_OF_CELL + len(arms) * WIDTH_OF_MEDIAN <= width
     for arm in arms if has_room else ():
         table.add_column(arm.name, justify="right", no_wrap=True)
