@@ -128,18 +128,14 @@ def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator
 
 
 def _others(standing: Standing) -> Iterator[str]:
-    """Sentences on leads by other metrics.
-
-    Such as `HTTP/2 beats HTTP/3 by mean completion time; causes are only sought for total time`.
-    """
+    """Sentences on leads by other metrics, without a cause: `HTTP/2 beats HTTP/3 by mean completion time.`."""
     losers: dict[tuple[str, Arm], list[str]] = {}
     for finding in (finding for known in standing.known for finding in known.others if leader(finding)):
         winner, loser = sides(finding)
         losers.setdefault((finding.metric.label, winner), []).append(arm_name(loser))
     for (metric, winner), names in losers.items():
         who = enumerated(names) if len(names) <= MOST_NAMED else f"{len(names)} others"
-        only = f"causes are only sought for {standing.condition.workload.primary().label}"
-        yield f"{arm_name(winner)} beats {who} by {metric}; {only}."
+        yield f"{arm_name(winner)} beats {who} by {metric}."
 
 
 def _losers(accounts: Sequence[Account]) -> str:
