@@ -167,7 +167,7 @@ def _reordering(matrix: Matrix) -> Iterator[str]:
     profiles = {each.profile.name: each.profile.downlink for each in matrix.conditions}
     names = [name for name, link in profiles.items() if link.jitters and not link.jitters_in_order]
     if names and any(arm.protocol.transport == "quic" for arm in matrix.arms):
-        yield f"{', '.join(map(quoted, names))}: {REORDERING}"
+        yield f"network{'s' if names[1:] else ''} {enumerated(map(quoted, names))}: {REORDERING}"
 
 
 def kept_in_order(matrix: Matrix) -> str:

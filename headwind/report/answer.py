@@ -55,7 +55,7 @@ def _selection(cards: Sequence[Card]) -> str:
     """Sentence on the other metrics in the cards; empty if they have none."""
     if not any(point.metric for card in cards for point in card.points):
         return ""
-    return "The lists below leave out a network under a metric if one above has the same sure result for it."
+    return "Below, a network is not repeated under a later metric if an earlier one already gave the same sure result."
 
 
 def _gaps(data: RunData) -> Iterator[str]:
@@ -99,7 +99,7 @@ def workloads(data: RunData) -> list[str]:
             content if data.matrix.place == "network" else text
         )
     return [
-        f"Workload, compared by {metric}: {'; '.join(texts)}{f'; {limit}' if limit else ''}.{served}"
+        f"Workload: {'; '.join(texts)}{f'; {limit}' if limit else ''}. Compared by {metric}.{served}"
         for (metric, limit, served), texts in parts.items()
     ]
 

@@ -128,14 +128,14 @@ def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator
 
 
 def _others(standing: Standing) -> Iterator[str]:
-    """Sentences on leads by other metrics, without a cause: `HTTP/2 beats HTTP/3 by mean completion time.`."""
+    """Sentences on leads by other metrics, without a cause: `By mean completion time, HTTP/2 beats HTTP/3.`."""
     losers: dict[tuple[str, Arm], list[str]] = {}
     for finding in (finding for known in standing.known for finding in known.others if leader(finding)):
         winner, loser = sides(finding)
         losers.setdefault((finding.metric.label, winner), []).append(arm_name(loser))
     for (metric, winner), names in losers.items():
         who = enumerated(names) if len(names) <= MOST_NAMED else f"{len(names)} others"
-        yield f"{arm_name(winner)} beats {who} by {metric}."
+        yield f"By {metric}, {arm_name(winner)} beats {who}."
 
 
 def _losers(accounts: Sequence[Account]) -> str:

@@ -19,7 +19,7 @@ from headwind.model import CONTROL_RATIO, Matrix
 from headwind.proof.attempts import is_unproven
 from headwind.proof.processors import MOST_STEAL
 from headwind.proof.spans import BAD_SPELLS
-from headwind.report.networks import networks_of, placed
+from headwind.report.networks import networks_of
 from headwind.report.row_text import named
 from headwind.report.times_table import by_arm
 from headwind.report.verdicts import dependence_text
@@ -102,9 +102,7 @@ def _noise(data: RunData) -> str:
     margin = data.judgement.rule.margin_ratio
     if not floors:
         return "self-checks have too few blocks to measure the noise"
-    noisy = [
-        f"by up to {1 + floor:.2f}x {placed([networks[name]])}" for name, floor in floors.items() if floor > margin
-    ]
+    noisy = [f"{1 + floor:.2f}x ({networks[name].text})" for name, floor in floors.items() if floor > margin]
     arms = enumerated(dict.fromkeys(arm_name(check.finding.pair.base) for check in checks))
     of = counted(len(data.matrix.conditions), data.matrix.place)
     few = len({check.finding.condition.id for check in checks}) - len(floors)
@@ -113,11 +111,11 @@ def _noise(data: RunData) -> str:
     repeated = f"; {len(floors)} of {of} {has} such a repeat{more}" if len(floors) < len(data.matrix.conditions) else ""
     if not noisy:
         return f"{arms} and its own repeat are less than {setting('margin_ratio', margin)} apart{repeated}"
-    there = "this" if len(noisy) == 1 else "these"
-    place = f"{there} {data.matrix.place}{'s' if len(noisy) > 1 else ''}"
+    (is_, there) = ("is", "there") if len(noisy) == 1 else ("are", "in each")
+    floor = f"the noise floor{'s' if noisy[1:] else ''} of {counted(len(noisy), data.matrix.place)} {is_}"
     return (
-        f"{arms} may differ from its own repeat {enumerated(noisy)} (noise floor), so smaller leads in {place} may be "
-        f"noise{repeated}"
+        f"{floor} {enumerated(noisy)}: {arms} may differ from its own repeat by so much, so smaller leads {there} may "
+        f"be noise{repeated}"
     )
 
 

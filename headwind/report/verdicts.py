@@ -328,7 +328,7 @@ def settled_by_others(data: RunData) -> list[str]:
             found = left.setdefault((certainty, line.primary.metric), {})
             found.setdefault(data.matrix.name_of(line.condition), []).append(line.pair)
     return [
-        f"only {certainty} by {metric.label}, but given no more blocks, because another metric is sure: "
+        f"{certainty} by {metric.label}; these get no more blocks, because they are sure by another metric: "
         f"{listed([f'{name} ({names_of(pairs)})' for name, pairs in found.items()])}; to pursue "
         f"{metric.label}, write `judge: [{metric.key}]` into the matrix of a new run"
         for (certainty, metric), found in sorted(left.items(), key=lambda item: list(Certainty).index(item[0][0]))

@@ -258,4 +258,4 @@ def test_the_shipped_matrix_has_no_warning(tmp_path: Path, capsys: pytest.Captur
     assert lab.main(["plan", "--reports", str(tmp_path)]) == 0
     said = capsys.readouterr().out
     assert "warning:" not in said
-    assert "note: `delay`, `delay-loss`: jitter reorders packets" in said
+    assert "note: networks `delay` and `delay-loss`: jitter reorders packets" in said

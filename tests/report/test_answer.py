@@ -65,7 +65,7 @@ def test_the_reference_comes_first_and_then_the_faster_networks() -> None:
 def test_the_workload_is_told_in_plain_words() -> None:
     (sentence,) = workloads(data_of("small"))
     work = "1,000 requests, each for 612 bytes, over 100 new connections; not a page load."
-    assert sentence == f"Workload, compared by total time: {work}"
+    assert sentence == f"Workload: {work} Compared by total time."
 
 
 def test_a_single_request_is_not_each() -> None:
@@ -97,7 +97,7 @@ def test_a_page_is_told_with_the_browsers_that_load_it(browsers: dict[str, str],
     ]
     matrix = replace(example_matrix(PROFILES[0], arms=arms), conditions=(Condition(PROFILES[0], Page("page", 5, 100)),))
     (told,) = workloads(Golden(matrix, ()).data("x"))
-    assert told == f"Workload, compared by time until the load event: a page with 5 pictures of 100 bytes in {said}."
+    assert told == f"Workload: a page with 5 pictures of 100 bytes in {said}. Compared by time until the load event."
 
 
 def test_workloads_that_differ_only_in_how_long_the_server_waits_are_one_sentence() -> None:
@@ -108,14 +108,14 @@ def test_workloads_that_differ_only_in_how_long_the_server_waits_are_one_sentenc
         ([], ""),
         (
             [other],
-            "Workload, compared by total time: other, 50 requests for / over 6 new connections; not a page load.",
+            "Workload: other, 50 requests for / over 6 new connections; not a page load. Compared by total time.",
         ),
     ):
         conditions = tuple(Condition(PROFILES[0], workload) for workload in (*waiting, *more))
         assert workloads(Golden(replace(matrix, conditions=conditions), ()).data("x")) == [
             (
-                "Workload, compared by total time: 100 requests for / over 6 new connections (0 ms, 10 ms and 40 ms); "
-                "not a page load. The server waits 0 s to 40 ms with each answer."
+                "Workload: 100 requests for / over 6 new connections (0 ms, 10 ms and 40 ms); not a page load. "
+                "Compared by total time. The server waits 0 s to 40 ms with each answer."
             ),
             *([said] if said else []),
         ]
@@ -275,8 +275,8 @@ def test_a_lead_below_the_noise_says_so_and_the_line_on_trust_says_where() -> No
         note == f"may be noise (noise floor {two(1 + floor)}x)" for note in cells(the_only(data))["h3 against h2"].notes
     )
     assert (
-        f"HTTP/2 may differ from its own repeat by up to {1 + floor:.2f}x with no impairment (noise floor), so "
-        "smaller leads in this network may be noise."
+        f"The noise floor of 1 network is {1 + floor:.2f}x (no impairment): HTTP/2 may differ from its own repeat by "
+        "so much, so smaller leads there may be noise."
     ) in trust_line(data)
     (card,) = answer_of(data).cards
     assert card.points[0].parts[0].endswith("x, may be noise)"), "the headline has the doubt of the cell"
@@ -317,8 +317,8 @@ def test_each_network_has_its_own_noise() -> None:
     clean, delay = (f"{1 + floor:.2f}x" for floor in noise_floors(data.judgement.checks).values())
     assert clean != delay
     assert (
-        f"HTTP/2 may differ from its own repeat by up to {clean} with no impairment and by up to {delay} under 100 ± "
-        "10 ms delay (noise floor), so smaller leads in these networks may be noise; 2 of 3 networks have such a "
+        f"The noise floors of 2 networks are {clean} (no impairment) and {delay} (100 ± 10 ms delay): HTTP/2 may "
+        "differ from its own repeat by so much, so smaller leads in each may be noise; 2 of 3 networks have such a "
         "repeat."
     ) in trust_line(data)
 

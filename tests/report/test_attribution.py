@@ -381,7 +381,7 @@ def test_a_lead_by_another_metric_is_not_passed_over() -> None:
         done_s = {H1: 0.5, H2: 0.5, H3: 0.8}[trial.arm] * rng.uniform(0.99, 1.01)
         return {"total_s": rng.uniform(0.99, 1.01), "mean_done_s": done_s, "request_p50_s": 0.1}
 
-    assert told(run(late)).sentences[0] == "HTTP/1.1 beats HTTP/3 by mean completion time."
+    assert told(run(late)).sentences[0] == "By mean completion time, HTTP/1.1 beats HTTP/3."
     text = words(section(parse(render(run(late), 0.0)), "why"))
     assert "Causes are sought for leads by total time only." in text
 

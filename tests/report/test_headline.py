@@ -316,7 +316,7 @@ def test_a_metric_that_reverses_the_total_time_has_a_sentence_and_its_size_in_th
     assert "slower by median time per request: 100 ± 10 ms delay (2.00x)" in " ".join(texts_of(answer.cards))
     agreeing = measured_as(mean_done_s={H1: 1.0, H2: 1.0, H3: 0.5})
     assert answer_of(agreeing).by_others == ()
-    key = "The lists below leave out a network under a metric"
+    key = "Below, a network is not repeated under a later metric"
     assert [key in render(data, 0.0) for data in (measured_as(request_p50_s=slower), agreeing)] == [True, False]
 
 

@@ -193,7 +193,7 @@ def test_the_picture_has_a_cross_for_each_published_ratio_and_an_interval_where_
         trials = [trial for trial in trials_of(matrix) if trial.block.index < blocks]
         data = run_data(matrix, [ok(trial, 1.0 + 0.2 * (trial.arm is H1)) for trial in trials])
         (picture,) = published_pictures(published_rows(data, data.judgement), data.judgement.rule)
-        assert "first is ahead" in picture.labels
+        assert "first-named ahead" in picture.labels
         return [str(row) for row in picture.rows]
 
     for blocks, marks in ((12, 1), (2, 1), (0, 0)):

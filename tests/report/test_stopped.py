@@ -75,7 +75,7 @@ def test_the_terminal_counts_complete_blocks(data: RunData) -> None:
         print_summary(data, console)
     said = shown.get()
     title, first, second = said.splitlines()[:3]
-    assert title.startswith("Medians and comparisons by total time, unless another metric is named")
+    assert title.startswith("Medians and comparisons by total time, and by another metric if its result differs")
     assert first.startswith("network,  ")
     assert second.startswith("complete blocks ")
     assert re.search(r"^clean, 10 blocks ", said, re.MULTILINE)

@@ -58,8 +58,8 @@ def forest_labels(axis: ForestAxis) -> Markup:
         if place - half >= free:
             parts.append(text(place, 30, label, class_="quiet middle"))
             free = place + half + 6
-    sides = [text(axis.x(1) + 8, 10, "first is ahead \N{RIGHTWARDS ARROW}", class_="quiet")]
-    left = "\N{LEFTWARDS ARROW} second"
+    sides = [text(axis.x(1) + 8, 10, "first-named ahead \N{RIGHTWARDS ARROW}", class_="quiet")]
+    left = "\N{LEFTWARDS ARROW} second-named ahead"
     if text_width(left) < axis.x(1) - 8:
         sides.append(text(axis.x(1) - 8, 10, left, class_="quiet end"))
     margin = 1 + axis.margin_ratio
