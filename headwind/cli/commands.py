@@ -533,7 +533,9 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
         "push", nargs="?", choices=["push"], help="push the images to the registry that $HEADWIND_REGISTRY names"
     )
     commands.choices["sbom"].add_argument("output", metavar="FILE", help="the file to write, such as sbom.cdx.json")
-    commands.choices["down"].add_argument("--all", action="store_true", help="also remove those of runs in progress")
+    commands.choices["down"].add_argument(
+        "--all", action="store_true", help="also remove those of runs in progress, including other users'"
+    )
     commands.choices["down"].add_argument(
         "--images", action="store_true", help="also remove the lab's images that no container uses"
     )

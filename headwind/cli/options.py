@@ -38,8 +38,8 @@ def where_and_how_much(command: argparse.ArgumentParser, reports: str) -> None:
     command.add_argument(
         "--smoke",
         action="store_true",
-        help="quick check: one trial of each protocol in each condition listed under `smoke:` in the matrix (all "
-        "conditions if it has no `smoke:`)",
+        help="quick check of the matrix: one trial of each protocol in each condition listed under `smoke:` in it "
+        "(all conditions if it has no `smoke:`)",
     )
 
 
@@ -68,7 +68,7 @@ def how_to_capture(command: argparse.ArgumentParser) -> None:
         metavar="CONDITION",
         action="append",
         default=[],
-        help="at the end, run one extra trial of each arm (protocol with settings) in CONDITION, not counted in the "
+        help="at the end, run one extra trial of each protocol (or variant of it with its settings) in CONDITION, not counted in the "
         "results, and keep its packets, TLS keys and logs; CONDITION is PROFILE/WORKLOAD, PROFILE or `all`; may be "
         "repeated",
     )

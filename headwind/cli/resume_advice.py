@@ -31,7 +31,7 @@ from headwind.verdicts.ended import complete
 from headwind.verdicts.pending import Open
 from headwind.verdicts.stats import fewest_blocks
 
-NO_RESULT = "will probably bring no sure result"
+NO_RESULT = "will probably make no more comparisons sure"
 MOST_UNVERIFIED = 0.5  # of the attempts in a condition
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -191,11 +191,11 @@ def _effect(scheduler: Scheduler, more: More) -> str:
     if more.missing and not fitting:
         return ""  # too few blocks for a forecast
     if not fitting:
-        return f"{about(more.budget_s)} more {NO_RESULT}"
+        return f"another {about(more.budget_s)} {NO_RESULT}"
     which = "" if len(fitting) == len(names) else f" ({listed([names[each] for each in fitting])})"
     of = counted(len(names), matrix.place)
     below = f"; {len(more.missing)} below the minimum have no forecast yet" if more.missing else ""
-    return f"{about(more.budget_s)} more may bring a sure result in {len(fitting)} of {of}{which}{below}"
+    return f"another {about(more.budget_s)} may make more comparisons sure in {len(fitting)} of {of}{which}{below}"
 
 
 def _unverified(data: RunData) -> set[str]:
@@ -227,14 +227,12 @@ def _details(matrix: Matrix, more: More, unverified: Collection[str]) -> list[st
         guesses = names([each for each in more.missing if each in more.guesses])
         guess = f" (a guess: no trial has run in {guesses})" if guesses else ""
         found.append(f"{still}; {about(more.budget_s or 0)} will probably complete them{guess}{but}.")
-    for ids, what in ((more.short, needed_text(matrix)), (more.slow, "a sure result")):
+    for ids, what in ((more.short, needed_text(matrix)), (more.slow, "that")):
         if ids:
             another = about(matrix.repeat.budget_s or 0)
             found.append(f"Another {another} would be too short for {what} in {names(ids)}.")
     if more.later and more.settled:  # else the first sentence says it of all
-        found.append(
-            f"A sure result in {names(more.later)} will probably take longer than {about(more.budget_s or 0)}."
-        )
+        found.append(f"In {names(more.later)} that will probably take longer than {about(more.budget_s or 0)}.")
     if more.beyond:
         found.append(f"For {names(more.beyond)}, raise `max` ({matrix.repeat.most}) in a new run.")
     return [f"  {each}" for each in found]

@@ -121,7 +121,7 @@ def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator
             else f"no counter accounts for {which}"
         )
         if place and not window:
-            reason += f", but {of} arose in {place}"
+            reason += f", but {of if which == 'it' else f'{share} of the extra times'} arose in {place}"
         if differ:
             reason += f"; they {differ}"
         yield f"{arm_name(winner)} {verb} {_losers(accounts)}; {reason}."

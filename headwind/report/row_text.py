@@ -53,7 +53,7 @@ def how_far(data: RunData) -> str:
     if status.state is State.RUNNING:
         return f"In progress, {of}."
     is_short, is_over = missing > 0 and not data.searched, status.state is State.FINISHED
-    is_whole = not (is_adaptive and not is_over) and not _stopped(data)
+    is_whole = not is_adaptive and not _stopped(data)
     ran = f"{of} ran." if is_short else f"{'All ' if is_whole else ''}{counted(done, 'trial')} ran."
     if is_over and is_adaptive and is_short:
         short = f"{counted(missing, 'trial')} {'is' if missing == 1 else 'are'} missing"

@@ -19,7 +19,6 @@ from headwind.model import CONTROL_RATIO, Matrix
 from headwind.proof.attempts import is_unproven
 from headwind.proof.processors import MOST_STEAL
 from headwind.proof.spans import BAD_SPELLS
-from headwind.report.networks import networks_of
 from headwind.report.row_text import named
 from headwind.report.times_table import by_arm
 from headwind.report.verdicts import dependence_text
@@ -29,6 +28,7 @@ from headwind.verdicts.findings import SelfCheckFinding
 from headwind.verdicts.judgement import Judgement
 from impair.profile import Direction, Spells
 
+MOST_FLOORS = 4  # noise floors that a sentence names; of more, only those above the margin
 OTHER_LABS = "other_labs"  # key in a run's environment
 _PLAIN = re.compile(r"[A-Za-z][\w.-]*(?: [\w.-]+)*")  # needs no quotes in YAML
 SHARED = (
@@ -98,25 +98,21 @@ def _noise(data: RunData) -> str:
     if not data.judgement.checks:
         return f"no self-check ran, so the noise is unknown{_how_to_check(data.matrix)}"
     checks = [check for check in data.judgement.checks if check.noise_floor_ratio is not None]
-    floors, networks = noise_floors(checks), networks_of(data.matrix)
-    margin = data.judgement.rule.margin_ratio
+    floors, margin = noise_floors(checks), data.judgement.rule.margin_ratio
     if not floors:
         return "self-checks have too few blocks to measure the noise"
-    noisy = [f"{1 + floor:.2f}x ({networks[name].text})" for name, floor in floors.items() if floor > margin]
+    shown = floors if len(floors) <= MOST_FLOORS else {name: each for name, each in floors.items() if each > margin}
+    names = {condition.id: data.matrix.name_of(condition) for condition in data.matrix.conditions}
     arms = enumerated(dict.fromkeys(arm_name(check.finding.pair.base) for check in checks))
-    of = counted(len(data.matrix.conditions), data.matrix.place)
-    few = len({check.finding.condition.id for check in checks}) - len(floors)
-    more = f", too few blocks in {few} more" if few else ""
-    has = "has" if len(floors) == 1 else "have"
-    repeated = f"; {len(floors)} of {of} {has} such a repeat{more}" if len(floors) < len(data.matrix.conditions) else ""
-    if not noisy:
-        return f"{arms} and its own repeat are less than {setting('margin_ratio', margin)} apart{repeated}"
-    (is_, there) = ("is", "there") if len(noisy) == 1 else ("are", "in each")
-    floor = f"the noise floor{'s' if noisy[1:] else ''} of {counted(len(noisy), data.matrix.place)} {is_}"
-    return (
-        f"{floor} {enumerated(noisy)}: {arms} may differ from its own repeat by so much, so smaller leads {there} may "
-        f"be noise{repeated}"
-    )
+    repeated = {check.finding.condition.id for check in checks}
+    few, without = len(repeated) - len(floors), len(names) - len(repeated)
+    rest = [f"{few} more with too few blocks"] if few else []
+    rest += [f"no repeat in the other {counted(without, data.matrix.place)}"] if without else []
+    left = f" ({', '.join(rest)})" if rest else ""
+    if max(floors.values()) <= margin:
+        return f"{arms} and its own repeat are less than {setting('margin_ratio', margin)} apart{left}"
+    by = enumerated(f"{1 + floor:.2f}x in {names[name]}" for name, floor in shown.items())
+    return f"{arms} may differ from its own repeat by up to {by}: smaller leads there may be noise{left}"
 
 
 def _undetected(data: RunData) -> Iterator[str]:

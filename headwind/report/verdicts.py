@@ -208,7 +208,7 @@ def possible_text(lead: Interval) -> str:
     if len(ends) < 2:
         other = "slower" if math.isfinite(high) else "faster"
         if reached:
-            return f"at most {reached[0]}, or {other} by any amount"
+            return f"{reached[0]} to {other} without limit"
         return f"not {ends[0][1]}" if ends else "left open by unfinished trials"
     return " to ".join(reached) if reached[1:] else f"at most {reached[0]}" if reached else "equal"
 
@@ -289,7 +289,7 @@ def more_text(item: Open) -> str:
         first = f"first sure result{_by(item, item.soonest)}: {_forecast_text(item, item.soonest)}"
         return f"{first}; all: {_forecast_text(item, item.outlook)}"
     by = _by(item, item.outlook) if item.outlook.blocks is not None else ""
-    text = _forecast_text(item, item.outlook, f"probably sure{by} after " if by else "")
+    text = _forecast_text(item, item.outlook, f"will probably be sure{by} after " if by else "")
     return f"needs {text}" if text.startswith("at least") else text
 
 
@@ -299,7 +299,8 @@ def _by(item: Open, outlook: Outlook) -> str:
 
 def _forecast_text(item: Open, outlook: Outlook, aim: str = "") -> str:
     """A forecast, with its aim in front."""
-    limit = f"; the matrix allows {item.most} in all"
+    left = item.most - item.n
+    limit = f", but the matrix allows only {left} more" if left > 0 else f"; the matrix allows {item.most} in all"
     if outlook.blocks is None and outlook.low:
         return (
             f"at least {outlook.low} more blocks, perhaps far more{limit if item.n + outlook.low > item.most else ''}"
@@ -328,7 +329,7 @@ def settled_by_others(data: RunData) -> list[str]:
             found = left.setdefault((certainty, line.primary.metric), {})
             found.setdefault(data.matrix.name_of(line.condition), []).append(line.pair)
     return [
-        f"{certainty} by {metric.label}; these get no more blocks, because they are sure by another metric: "
+        f"none for comparisons that are sure by another metric, and {certainty} by {metric.label}: "
         f"{listed([f'{name} ({names_of(pairs)})' for name, pairs in found.items()])}; to pursue "
         f"{metric.label}, write `judge: [{metric.key}]` into the matrix of a new run"
         for (certainty, metric), found in sorted(left.items(), key=lambda item: list(Certainty).index(item[0][0]))

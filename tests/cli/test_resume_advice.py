@@ -34,7 +34,8 @@ def test_nothing_is_judged_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             monkeypatch.setattr(Judge, name, None)
         why, *_, command = how_to_resume(run, data)
     assert why.startswith(
-        "6 of 6 comparisons are not sure by any metric; 15 min more may bring a sure result in 2 of 2 networks"
+        "6 of 6 comparisons are not sure by any metric; another 15 min may make more comparisons sure in 2 of 2 "
+        "networks"
     )
     assert command.endswith(" --budget 15min")
 
@@ -116,7 +117,7 @@ def test_the_budget_that_was_given_last_is_the_one_that_is_proposed(tmp_path: Pa
     facts = {**fake.ENVIRONMENT, LAST_BUDGET: 1200.0}
     with fake.recorded(tmp_path, MATRIX, fake.ok_results(replace(MATRIX, repeat=Repetition.fixed(3))), facts) as run:
         why, *_, command = how_to_resume(run, RunData.of(run))
-    assert "; 20 min more may bring a sure result in 2 of 2 networks" in why
+    assert "; another 20 min may make more comparisons sure in 2 of 2 networks" in why
     assert command.endswith(" --budget 20min")
 
 
@@ -138,10 +139,10 @@ def ended(folder: Path, repeat: Repetition, first: Outlook | None, **second: Any
 @pytest.mark.parametrize(
     ("outlook", "most", "promised"),
     [
-        (Outlook(5, 1, None), 60, "15 min more may bring a sure result in 2 of 2 networks."),
-        (Outlook(60, 1, None), 60, "15 min more may bring a sure result in 1 of 2 networks (clean)."),
-        (Outlook(None, 1, None), 60, "15 min more may bring a sure result in 1 of 2 networks (clean)."),
-        (Outlook(5, 1, None), 9, "15 min more may bring a sure result in 1 of 2 networks (clean)."),
+        (Outlook(5, 1, None), 60, "another 15 min may make more comparisons sure in 2 of 2 networks."),
+        (Outlook(60, 1, None), 60, "another 15 min may make more comparisons sure in 1 of 2 networks (clean)."),
+        (Outlook(None, 1, None), 60, "another 15 min may make more comparisons sure in 1 of 2 networks (clean)."),
+        (Outlook(5, 1, None), 9, "another 15 min may make more comparisons sure in 1 of 2 networks (clean)."),
     ],
 )
 def test_only_what_the_forecast_of_the_report_allows_is_promised(
@@ -155,7 +156,7 @@ def test_only_what_the_forecast_of_the_report_allows_is_promised(
     raised = [line for line in details if "raise `max`" in line]
     assert raised == (["  For delay, raise `max` (60) in a new run."] if most == 9 else []), "blocks are left below it"
     is_later = most == 60 and "(clean)" in promised
-    later = "  A sure result in delay will probably take longer than 15 min."
+    later = "  In delay that will probably take longer than 15 min."
     assert (later in details) == is_later, "no comparison that is open goes unnamed"
     assert command.endswith(" --budget 15min")
 
@@ -168,7 +169,7 @@ def test_the_forecast_is_that_of_the_report_and_the_budget_is_long_enough_for_it
     data, (_, detail, *_) = ended(tmp_path / "one", repeat, Outlook(1, 1, 1), **slow)
     assert detail == f"  Soonest: clean, {more_text(data.judgement.open[0])}."
     _, (why, detail, *_, command) = ended(tmp_path / "other", repeat, None, **slow)
-    assert why.endswith("; 5 min more may bring a sure result in 1 of 2 networks (delay).")
+    assert why.endswith("; another 5 min may make more comparisons sure in 1 of 2 networks (delay).")
     assert detail == "  Soonest: delay, about 24 more blocks (10 to 40), 4 min."
     assert command.endswith(" --budget 5min")
 
@@ -186,7 +187,7 @@ def test_the_condition_that_is_settled_soonest_is_named_with_the_forecast_that_m
 def test_self_checks_are_no_comparison_that_more_time_settles(tmp_path: Path) -> None:
     """`mobile` was named for its open self-check, between comparisons that were open elsewhere."""
     _, (why, *_) = ended(tmp_path, MATRIX.repeat, Outlook(1, 1, 1), undecided=(), unconfirmed=())
-    assert why.endswith("; 15 min more may bring a sure result in 1 of 2 networks (clean).")
+    assert why.endswith("; another 15 min may make more comparisons sure in 1 of 2 networks (clean).")
 
 
 @pytest.mark.parametrize(

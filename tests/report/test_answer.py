@@ -275,8 +275,7 @@ def test_a_lead_below_the_noise_says_so_and_the_line_on_trust_says_where() -> No
         note == f"may be noise (noise floor {two(1 + floor)}x)" for note in cells(the_only(data))["h3 against h2"].notes
     )
     assert (
-        f"The noise floor of 1 network is {1 + floor:.2f}x (no impairment): HTTP/2 may differ from its own repeat by "
-        "so much, so smaller leads there may be noise."
+        f"HTTP/2 may differ from its own repeat by up to {1 + floor:.2f}x in clean: smaller leads there may be noise."
     ) in trust_line(data)
     (card,) = answer_of(data).cards
     assert card.points[0].parts[0].endswith("x, may be noise)"), "the headline has the doubt of the cell"
@@ -317,9 +316,8 @@ def test_each_network_has_its_own_noise() -> None:
     clean, delay = (f"{1 + floor:.2f}x" for floor in noise_floors(data.judgement.checks).values())
     assert clean != delay
     assert (
-        f"The noise floors of 2 networks are {clean} (no impairment) and {delay} (100 ± 10 ms delay): HTTP/2 may "
-        "differ from its own repeat by so much, so smaller leads in each may be noise; 2 of 3 networks have such a "
-        "repeat."
+        f"HTTP/2 may differ from its own repeat by up to {clean} in clean and {delay} in delay: smaller leads there "
+        "may be noise (no repeat in the other 1 network)."
     ) in trust_line(data)
 
 
@@ -346,7 +344,7 @@ def test_a_cell_by_another_metric_than_the_drawn_one_says_so() -> None:
     ("low", "high", "said"),
     [
         (0.61, 1.39, "unclear: HTTP/3 1.64x slower to 1.39x faster"),
-        (0.8, math.inf, "unclear: HTTP/3 at most 1.25x slower, or faster by any amount"),
+        (0.8, math.inf, "unclear: HTTP/3 1.25x slower to faster without limit"),
         (*OPEN, "unclear: left open by unfinished trials"),
     ],
 )
@@ -356,7 +354,7 @@ def test_an_unclear_cell_has_the_bound_of_each_side(low: float, high: float, sai
 
 def test_a_table_has_the_estimate_of_what_is_unclear_and_the_lead_of_each_side() -> None:
     assert finding_text(finding(0.61, 1.39)) == "unclear: h3 1.09x slower (1.64x slower to 1.39x faster)"
-    assert finding_text(finding(0.8, math.inf)) == "unclear: h3 at most 1.25x slower, or faster by any amount"
+    assert finding_text(finding(0.8, math.inf)) == "unclear: h3 1.25x slower to faster without limit"
     assert finding_text(finding(*OPEN)) == "unclear: left open by unfinished trials"
 
 
@@ -394,7 +392,7 @@ def test_what_to_trust_is_told_by_what_it_means() -> None:
     assert trust_line(data_of("checked")) == "Do not rely on this run: self-checks FAILED in delay."
     assert (
         trust_line(data_of("arms"))
-        == f"{verified} HTTP/2 (bbr) and its own repeat are less than 5 % apart; 1 of 2 networks has such a repeat."
+        == f"{verified} HTTP/2 (bbr) and its own repeat are less than 5 % apart (no repeat in the other 1 network)."
     )
 
 

@@ -216,7 +216,7 @@ def test_what_another_metric_settled_says_how_to_settle_the_first(tmp_path: Path
     (sentence,) = settled_by_others(data)
     first = "clean (HTTP/3 against HTTP/1.1, HTTP/3 against HTTP/2 and HTTP/2 against HTTP/1.1)"
     assert sentence == (
-        f"{word} by total time; these get no more blocks, because they are sure by another metric: {first}; to pursue "
+        f"none for comparisons that are sure by another metric, and {word} by total time: {first}; to pursue "
         "total time, write `judge: [total_s]` into the matrix of a new run"
     )
     assert "`judge: [total_s]`" in unescape(summary_md(data, data.judgement, "report.html"))
