@@ -68,9 +68,9 @@ def how_to_capture(command: argparse.ArgumentParser) -> None:
         metavar="CONDITION",
         action="append",
         default=[],
-        help="at the end, run one extra trial of each protocol (or variant of it with its settings) in CONDITION, not counted in the "
-        "results, and keep its packets, TLS keys and logs; CONDITION is PROFILE/WORKLOAD, PROFILE or `all`; may be "
-        "repeated",
+        help="at the end, run one extra trial of each protocol (or variant of it with its settings) in CONDITION, not "
+        "counted in the results, and keep its packets, TLS keys and logs; CONDITION is PROFILE/WORKLOAD, PROFILE or "
+        "`all`; may be repeated",
     )
 
 

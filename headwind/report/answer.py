@@ -55,7 +55,10 @@ def _selection(cards: Sequence[Card]) -> str:
     """Sentence on the other metrics in the cards; empty if they have none."""
     if not any(point.metric for card in cards for point in card.points):
         return ""
-    return "Each list has a network under the first metric that gave a sure result, and again if another gave a different one."
+    return (
+        "Each list has a network under the first metric that gave a sure result, and again if another gave a "
+        "different one."
+    )
 
 
 def _gaps(data: RunData) -> Iterator[str]:
