@@ -9,9 +9,10 @@ from typing import Any
 from headwind.browsers import BROWSERS
 from headwind.format import enumerated, served_text
 from headwind.metric import Workload
-from headwind.model import Matrix
+from headwind.model import Condition, Matrix
 from headwind.report.headline import Card, cards_of, headline
 from headwind.report.ranking import Standing, standings
+from headwind.report.row_text import primaries
 from headwind.report.search import search_text
 from headwind.report.trust import trust_line
 from headwind.run.codec import State
@@ -42,7 +43,7 @@ def answer_of(data: RunData) -> Answer:
     return Answer(
         search_text(data) or first,
         (*others, *(f"{sentence}." for sentence in confounded(data.matrix))),
-        _selection(cards),
+        _selection(cards, data.matrix.conditions),
         tuple(cards),
         " ".join(workloads(data)),
         trust_line(data),
@@ -51,14 +52,12 @@ def answer_of(data: RunData) -> Answer:
     )
 
 
-def _selection(cards: Sequence[Card]) -> str:
+def _selection(cards: Sequence[Card], conditions: Sequence[Condition]) -> str:
     """Sentence on the other metrics in the cards; empty if they have none."""
     if not any(point.metric for card in cards for point in card.points):
         return ""
-    return (
-        "Each list has a network under the first metric that gave a sure result, and again if another gave a "
-        "different one."
-    )
+    primary = primaries(conditions)
+    return f"Each list has every network by {primary}; sure results by another metric are added if they differ."
 
 
 def _gaps(data: RunData) -> Iterator[str]:

@@ -121,7 +121,7 @@ def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator
             else f"no counter accounts for {which}"
         )
         if place and not window:
-            reason += f", but {of if which == 'it' else f'{share} of the extra times'} arose in {place}"
+            reason += f", but {of if which == 'it' else f'{share} of their extra time'} arose in {place}"
         if differ:
             reason += f"; they {differ}"
         yield f"{arm_name(winner)} {verb} {_losers(accounts)}; {reason}."
@@ -154,11 +154,13 @@ def _by(accounts: Sequence[Account]) -> str:
 
 
 def _shares(accounts: Sequence[Account], whole: str) -> str:
-    """The shares of causes or places, ratios of two medians: `98 % and 97 %`, or the word for the `whole`."""
+    """The shares of causes or places, ratios of two medians: `98 % (h1) and 97 % (h2)`, or the word for the `whole`."""
     shares = [round(100 * min(account.share, 1.0)) for account in accounts]
     if min(shares) == 100:
         return whole
-    return enumerated(f"{each} %" for each in shares) if len(shares) <= MOST_NAMED else f"{min(shares)} % or more"
+    if len(shares) == 1 or len(shares) > MOST_NAMED:
+        return f"{shares[0]} %" if len(shares) == 1 else f"{min(shares)} % or more"
+    return enumerated(f"{each} % ({account.loser.name})" for each, account in zip(shares, accounts, strict=True))
 
 
 def account_of(condition: Condition, rows: Rows, winner: Arm, loser: Arm) -> Account:

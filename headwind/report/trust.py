@@ -112,7 +112,9 @@ def _noise(data: RunData) -> str:
     if max(floors.values()) <= margin:
         return f"{arms} and its own repeat are less than {setting('margin_ratio', margin)} apart{left}"
     by = enumerated(f"{1 + floor:.2f}x in {names[name]}" for name, floor in shown.items())
-    return f"{arms} may differ from its own repeat by up to {by}: smaller leads there may be noise{left}"
+    return (
+        f"measured noise: {arms} and its own repeat may differ by up to {by}, so smaller leads there may be noise{left}"
+    )
 
 
 def _undetected(data: RunData) -> Iterator[str]:

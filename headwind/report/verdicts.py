@@ -122,13 +122,13 @@ def ratio_text(interval: Interval) -> str:
     """A lead: `1.23x [1.10, 1.34]`; if unfinished trials leave it open, its bounds as far as they are known."""
     if interval.has_estimate:
         return interval_text(interval)
-    if interval.low > 0:
-        return f"at least {two(interval.ratios[1])}x"
     if math.isfinite(interval.low) or math.isfinite(interval.high):
         low, high = (end(math.exp(each)) for each in (interval.low, interval.high))
         if interval.low == -math.inf:
             return f"at most {high}x"
-        return f"between {low}x and {high}x" if math.isfinite(interval.high) else f"at least {low}x"
+        if math.isfinite(interval.high):
+            return f"between {low}x and {high}x"
+        return f"at least {low}x" if interval.low > 0 else f"[{low}, {high}]"
     return "left open by unfinished trials" if interval.n else NOTHING
 
 
@@ -208,7 +208,7 @@ def possible_text(lead: Interval) -> str:
     if len(ends) < 2:
         other = "slower" if math.isfinite(high) else "faster"
         if reached:
-            return f"{reached[0]} to {other} without limit"
+            return f"{reached[0]} to any factor {other}"
         return f"not {ends[0][1]}" if ends else "left open by unfinished trials"
     return " to ".join(reached) if reached[1:] else f"at most {reached[0]}" if reached else "equal"
 
@@ -329,9 +329,9 @@ def settled_by_others(data: RunData) -> list[str]:
             found = left.setdefault((certainty, line.primary.metric), {})
             found.setdefault(data.matrix.name_of(line.condition), []).append(line.pair)
     return [
-        f"none for comparisons that are sure by another metric, and {certainty} by {metric.label}: "
-        f"{listed([f'{name} ({names_of(pairs)})' for name, pairs in found.items()])}; to pursue "
-        f"{metric.label}, write `judge: [{metric.key}]` into the matrix of a new run"
+        f"no more are planned for those that are {certainty} by {metric.label} and sure by another metric: "
+        f"{listed([f'{name} ({names_of(pairs)})' for name, pairs in found.items()])}; to go on "
+        f"until {metric.label} is sure, write `judge: [{metric.key}]` into the matrix of a new run"
         for (certainty, metric), found in sorted(left.items(), key=lambda item: list(Certainty).index(item[0][0]))
     ]
 

@@ -275,7 +275,8 @@ def test_a_lead_below_the_noise_says_so_and_the_line_on_trust_says_where() -> No
         note == f"may be noise (noise floor {two(1 + floor)}x)" for note in cells(the_only(data))["h3 against h2"].notes
     )
     assert (
-        f"HTTP/2 may differ from its own repeat by up to {1 + floor:.2f}x in clean: smaller leads there may be noise."
+        f"Measured noise: HTTP/2 and its own repeat may differ by up to {1 + floor:.2f}x in clean, so smaller leads "
+        "there may be noise."
     ) in trust_line(data)
     (card,) = answer_of(data).cards
     assert card.points[0].parts[0].endswith("x, may be noise)"), "the headline has the doubt of the cell"
@@ -316,8 +317,8 @@ def test_each_network_has_its_own_noise() -> None:
     clean, delay = (f"{1 + floor:.2f}x" for floor in noise_floors(data.judgement.checks).values())
     assert clean != delay
     assert (
-        f"HTTP/2 may differ from its own repeat by up to {clean} in clean and {delay} in delay: smaller leads there "
-        "may be noise (no repeat in the other 1 network)."
+        f"Measured noise: HTTP/2 and its own repeat may differ by up to {clean} in clean and {delay} in delay, so "
+        "smaller leads there may be noise (no repeat in the other 1 network)."
     ) in trust_line(data)
 
 
@@ -344,7 +345,7 @@ def test_a_cell_by_another_metric_than_the_drawn_one_says_so() -> None:
     ("low", "high", "said"),
     [
         (0.61, 1.39, "unclear: HTTP/3 1.64x slower to 1.39x faster"),
-        (0.8, math.inf, "unclear: HTTP/3 1.25x slower to faster without limit"),
+        (0.8, math.inf, "unclear: HTTP/3 1.25x slower to any factor faster"),
         (*OPEN, "unclear: left open by unfinished trials"),
     ],
 )
@@ -354,7 +355,7 @@ def test_an_unclear_cell_has_the_bound_of_each_side(low: float, high: float, sai
 
 def test_a_table_has_the_estimate_of_what_is_unclear_and_the_lead_of_each_side() -> None:
     assert finding_text(finding(0.61, 1.39)) == "unclear: h3 1.09x slower (1.64x slower to 1.39x faster)"
-    assert finding_text(finding(0.8, math.inf)) == "unclear: h3 1.25x slower to faster without limit"
+    assert finding_text(finding(0.8, math.inf)) == "unclear: h3 1.25x slower to any factor faster"
     assert finding_text(finding(*OPEN)) == "unclear: left open by unfinished trials"
 
 
@@ -363,7 +364,7 @@ def test_a_table_has_the_estimate_of_what_is_unclear_and_the_lead_of_each_side()
     [
         (0.97, 1.06, "between 0.97x and 1.06x"),
         (0, 1.06, "at most 1.06x"),
-        (0.97, math.inf, "at least 0.97x"),
+        (0.97, math.inf, "[0.97, ∞]"),
         (1.18, math.inf, "at least 1.18x"),
         (*OPEN, "left open by unfinished trials"),
     ],

@@ -197,7 +197,7 @@ def test_where_a_difference_lies_is_said_when_its_cause_is_not_known() -> None:
         told(run(late))
         .sentences[0]
         .endswith(
-            "; no counter accounts for these leads, but nearly all of the extra times arose in the last tenth of the "
+            "; no counter accounts for these leads, but nearly all of their extra time arose in the last tenth of the "
             "requests."
         )
     )
