@@ -127,7 +127,7 @@ def ratio_text(interval: Interval) -> str:
         if interval.low == -math.inf:
             return f"at most {high}x"
         if math.isfinite(interval.high):
-            return f"between {low}x and {high}x"
+            return f"{low}x to {high}x"
         return f"at least {low}x" if interval.low > 0 else f"[{low}, {high}]"
     return "left open by unfinished trials" if interval.n else NOTHING
 

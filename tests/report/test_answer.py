@@ -362,7 +362,7 @@ def test_a_table_has_the_estimate_of_what_is_unclear_and_the_lead_of_each_side()
 @pytest.mark.parametrize(
     ("low", "high", "said"),
     [
-        (0.97, 1.06, "between 0.97x and 1.06x"),
+        (0.97, 1.06, "0.97x to 1.06x"),
         (0, 1.06, "at most 1.06x"),
         (0.97, math.inf, "[0.97, ∞]"),
         (1.18, math.inf, "at least 1.18x"),
