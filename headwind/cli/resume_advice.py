@@ -52,7 +52,8 @@ def how_to_resume(run: Run, data: RunData, cluster: str | None = None) -> list[s
     if is_done and state is State.FINISHED:
         return _why_done(data)
     why = _why(matrix, data) if state is State.FINISHED else "Not finished"
-    more = More.of(scheduler, data.still_open)
+    ran = {item.condition.id: item.n - complete(data.rows.get(item.condition.id, {})) for item in data.still_open}
+    more = replace(More.of(scheduler, data.still_open), incomplete=ran)
     effect = "" if is_done or not (text := _effect(scheduler, more)) else f"; {text}"
     details = [] if is_done else _details(matrix, more, _unverified(data))
     resume = "To resume anyway:" if effect.endswith(NO_RESULT) else "Resume with:"
@@ -91,6 +92,7 @@ class More:
     missing: Mapping[str, int] = field(default_factory=dict)  # blocks of the minimum by condition id, if there are any
     guesses: Collection[str] = ()  # the ids of conditions without known trials, so that their forecasts are guesses
     start_s: float = 0.0
+    incomplete: Mapping[str, int] = field(default_factory=dict)  # blocks that ran without data of every arm
 
     @property
     def settled(self) -> list[str]:
@@ -219,9 +221,11 @@ def _details(matrix: Matrix, more: More, unverified: Collection[str]) -> list[st
         found.append(f"Soonest: {names([soonest.condition.id])}{pair}, {more_text(soonest)}.")
     if more.missing:
         missing = [
-            f"{matrix.name_of(each)} {more.missing[each.id]}" for each in matrix.conditions if each.id in more.missing
+            f"{matrix.name_of(each)} {more.missing[each.id]}{_incomplete(more, each.id)}"
+            for each in matrix.conditions
+            if each.id in more.missing
         ]
-        still = f"Blocks still missing (minimum {matrix.repeat.least}): {listed(missing)}"
+        still = f"Blocks still to run (minimum {matrix.repeat.least}): {listed(missing)}"
         doubtful = names([each for each in more.missing if each in unverified])
         but = f", but hardly {doubtful}, where most trials were not verified" if doubtful else ""
         guesses = names([each for each in more.missing if each in more.guesses])
@@ -236,6 +240,12 @@ def _details(matrix: Matrix, more: More, unverified: Collection[str]) -> list[st
     if more.beyond:
         found.append(f"For {names(more.beyond)}, raise `max` ({matrix.repeat.most}) in a new run.")
     return [f"  {each}" for each in found]
+
+
+def _incomplete(more: More, condition: str) -> str:
+    """Note on the blocks that ran without data of every arm; empty without any."""
+    count = more.incomplete.get(condition, 0)
+    return f" ({counted(count, 'block')} that ran {'is' if count == 1 else 'are'} incomplete)" if count else ""
 
 
 def _costs(scheduler: Scheduler, still_open: Sequence[Open]) -> dict[str, float]:

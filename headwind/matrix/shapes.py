@@ -317,7 +317,16 @@ def of_condition(path: Path, level: Level, tree: Any) -> str:
     found = list(filter(None, (_condition(entry, groups) for entry in entries)))
     if len(found) > 1 and len(path) == 1:
         return f"write {path[0]}: [{', '.join(map(shown, found))}]"
+    if whole := _of_halves(tree.get(path[0]), groups):
+        return f"did you mean one entry: {path[0]}: [{shown(whole)}]?"
     return f"did you mean {f'`- {shown(found[0])}`' if len(path) == 1 else shown(found[0])}?" if found else ""
+
+
+def _of_halves(entries: Any, groups: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """The one entry that two lists make, of profiles and of workloads; empty for others."""
+    halves = [_condition(each, groups) for each in entries] if isinstance(entries, list) and len(entries) == 2 else []
+    whole = {group: names for half in halves for group, names in half.items()}
+    return whole if [len(half) for half in halves] == [1, 1] and len(whole) == 2 else {}
 
 
 def _condition(written: Any, groups: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:

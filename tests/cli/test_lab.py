@@ -357,7 +357,7 @@ def test_the_last_line_of_a_run_that_left_comparisons_open_goes_on_with_them(
     fake_lab.matrix.write_text(MATRIX.replace("repeat: 2", "repeat: {min: 2, max: 60}"))
     fake_lab.run("--budget", "1s")  # too short for a block
     out = capsys.readouterr().out
-    missing = "Blocks still missing (minimum 2): clean 2, loss 2; 3 min will probably complete them"
+    missing = "Blocks still to run (minimum 2): clean 2, loss 2; 3 min will probably complete them"
     missing += " (a guess: no trial has run in clean, loss)."
     expected = f"{missing} Another 1 s would be too short for the 8 blocks that a sure result takes in clean, loss."
     assert f"6 of 6 comparisons are not sure by any metric. {expected} Resume with:" in " ".join(out.split())
@@ -373,7 +373,7 @@ def test_the_resume_line_names_what_its_budget_may_settle(fake_lab: Lab, capsys:
     fake_lab.world.sabotage = Interrupting(at=[5], closed=fake_lab.world.dead)
     assert fake_lab.run() == 130
     told = " ".join(capsys.readouterr().out.split())
-    assert "Not finished. Blocks still missing (minimum 9): " in told
+    assert "Not finished. Blocks still to run (minimum 9): " in told
     assert "may settle" not in told, "a block or two are no ground for a forecast"
     again = ["run", "--resume", str(fake_lab.folders[-1]), "--budget", "2h"]
     fake_lab.world.sabotage = Interrupting(at=[8], closed=fake_lab.world.dead)

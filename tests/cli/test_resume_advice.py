@@ -60,7 +60,7 @@ def test_more_time_is_not_promised_to_a_network_that_was_not_verified(tmp_path: 
         each if each.trial.block.condition == clean else replace(each, outcome=Outcome.INVALID) for each in results
     ]
     with fake.recorded(tmp_path, matrix, results) as run:
-        (line,) = [line for line in how_to_resume(run, RunData.of(run)) if "Blocks still missing" in line]
+        (line,) = [line for line in how_to_resume(run, RunData.of(run)) if "Blocks still to run" in line]
     assert line.endswith(f"complete them, but hardly {delay.profile.name}, where most trials were not verified.")
 
 
@@ -90,7 +90,7 @@ def test_nothing_is_sure_in_a_network_that_did_not_change(tmp_path: Path) -> Non
 def test_a_budget_that_is_too_short_for_the_minimum_is_not_repeated(tmp_path: Path) -> None:
     why, *details, command = resumed(tmp_path, 240.0)
     assert why == "6 of 6 comparisons are not sure by any metric."
-    assert "  Blocks still missing (minimum 9): clean 6, delay 6; 8 min will probably complete them." in details
+    assert "  Blocks still to run (minimum 9): clean 6, delay 6; 8 min will probably complete them." in details
     assert "  Another 4 min would be too short for the minimum of 9 blocks in delay." in details
     assert command.endswith(" --budget 8min")
 
@@ -102,7 +102,7 @@ def test_a_block_that_was_cut_short_is_missing(tmp_path: Path) -> None:
     assert 0 < len(trials) - len(begun) < len(trials) / 3
     with fake.recorded(tmp_path, matrix, [fake.ok(trial, 1.0) for trial in begun]) as run:
         told = how_to_resume(run, RunData.of(run))
-    assert "  Blocks still missing (minimum 9): clean 7, delay 7; 4 min will probably complete them." in told
+    assert "  Blocks still to run (minimum 9): clean 7, delay 7; 4 min will probably complete them." in told
 
 
 def test_a_budget_that_is_long_enough_is_repeated(tmp_path: Path) -> None:

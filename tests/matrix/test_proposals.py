@@ -151,3 +151,11 @@ def test_a_path_without_an_object_is_refused_unless_an_own_server_may_have_it(
     else:
         load(lab_only, tmp_path)
     assert not warnings_of(load(own, tmp_path))
+
+
+def test_two_lists_under_conditions_are_one_entry(tmp_path: Path) -> None:
+    text = f"{OWN}conditions:\n  - [near]\n  - [w]\n"
+    proposed = "conditions: [{profiles: [near], workloads: [w]}]"
+    complaints = refusal(text, tmp_path).complaints
+    assert [each.hint for each in complaints] == [f"did you mean one entry: {proposed}?"] * 2
+    assert load(f"{OWN}{proposed}\n", tmp_path).conditions

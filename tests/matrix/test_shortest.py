@@ -157,7 +157,7 @@ def test_a_jitter_behind_a_bottleneck_reorders_packets_and_has_no_such_note(tmp_
     network = "{both: {delay: 15ms, jitter: 5ms}, downlink: {rate: 10mbit, queue: {kind: fifo, packets: 50}}}"
     matrix = load(MINIMAL.replace("{}", network, 1), tmp_path)
     assert kept_in_order(matrix) == ""
-    assert any(note.startswith("note: `clean`: jitter reorders") for note in notes_of(matrix))
+    assert any(note.startswith("note: network `clean`: jitter reorders") for note in notes_of(matrix))
 
 
 @pytest.mark.parametrize("direction", ["uplink", "downlink"])
@@ -203,7 +203,7 @@ def test_a_jitter_that_reorders_responses_of_http3_is_a_warning(
     network: str, is_warned_of: bool, tmp_path: Path
 ) -> None:
     text = MINIMAL.replace("{}", f"{{{network}}}", 1)
-    found = [each for each in notes_of(load(text, tmp_path)) if each.startswith("note: `clean`: jitter reorders")]
+    found = [each for each in notes_of(load(text, tmp_path)) if each.startswith("note: network `clean`: jitter reorders")]
     assert bool(found) is is_warned_of
     assert warnings_of(load(text.replace("h1, h3", "h1, h2"), tmp_path)) == []
 

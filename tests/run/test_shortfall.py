@@ -154,3 +154,6 @@ def test_attempts_in_which_a_host_stood_still_ask_for_a_quieter_machine() -> Non
     assert said.endswith("; something else used the CPUs: run again on a quieter machine")
     several = [replace(each, place=Place(lane=number)) for number, each in enumerate([*results, *still])]
     assert shortfall(matrix, several) == f"{said}, or with `--lanes 1`"
+    late = replace(check, quantity="change_late_s")
+    changing = [replace(each, proof=replace(each.proof, checks=(late,))) if each.attempt else each for each in several]
+    assert shortfall(matrix, changing).endswith("on a quieter machine"), "a network that changes runs alone anyway"
