@@ -203,7 +203,8 @@ def test_a_jitter_that_reorders_responses_of_http3_is_a_warning(
     network: str, is_warned_of: bool, tmp_path: Path
 ) -> None:
     text = MINIMAL.replace("{}", f"{{{network}}}", 1)
-    found = [each for each in notes_of(load(text, tmp_path)) if each.startswith("note: network `clean`: jitter reorders")]
+    begin = "note: network `clean`: jitter reorders"
+    found = [each for each in notes_of(load(text, tmp_path)) if each.startswith(begin)]
     assert bool(found) is is_warned_of
     assert warnings_of(load(text.replace("h1, h3", "h1, h2"), tmp_path)) == []
 
