@@ -31,18 +31,10 @@ from headwind.model import Matrix, Result
 from headwind.report.verdicts import interval_text
 from headwind.run.data import RunData, latest_of
 from headwind.run.journal import Run
-from headwind.verdicts.findings import (
-    FALSE_SHARE,
-    Rows,
-    columns_of,
-    is_decided,
-    is_found,
-    judged_metrics,
-    rows_of,
-    rule_of,
-)
+from headwind.verdicts.findings import Rows, columns_of, is_decided, is_found, judged_metrics, rows_of, rule_of
 from headwind.verdicts.judgement import Line
 from headwind.verdicts.pairs import Pair, pairs_of
+from headwind.verdicts.pending import joining_bar
 from headwind.verdicts.verdict import Comparison, Rule, compare, follow
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -190,15 +182,15 @@ def blocks(options: argparse.Namespace) -> None:
 def needed(log_ratio: float, spread: float, repetitions: int) -> str:
     """Blocks if half of the comparisons of the default matrix differ, and in brackets if it is the only one.
 
-    Normal noise of standard deviation `spread` in ln ratios; the bars are those of e-BH (headwind/verdicts/stats.py).
+    Normal noise of standard deviation `spread` in ln ratios.
     """
     rng, rule = np.random.default_rng(1), Rule(anytime=True)
+    bars = [joining_bar(CELLS, 0, joining) for joining in (CELLS // 2, 1)]
     firsts: list[list[float]] = [[], []]
     for noise in rng.normal(log_ratio, spread, (repetitions, MOST)):
         finished = [True] * MOST
         claims = follow(noise.tolist(), noise.tolist(), finished, finished, rule, False)[1]
-        for found, joining in zip(firsts, (CELLS // 2, 1), strict=True):
-            bar = math.log(CELLS / (FALSE_SHARE * joining))
+        for found, bar in zip(firsts, bars, strict=True):
             sure = (n for n, claim in enumerate(claims, 1) if claim.log_e_value >= bar)
             found.append(next(sure, math.inf))
     few, many = (sorted(each)[math.ceil(0.8 * repetitions) - 1] for each in firsts)

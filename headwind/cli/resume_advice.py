@@ -52,8 +52,7 @@ def how_to_resume(run: Run, data: RunData, cluster: str | None = None) -> list[s
     if is_done and state is State.FINISHED:
         return _why_done(data)
     why = _why(matrix, data) if state is State.FINISHED else "Not finished"
-    ran = {item.condition.id: item.n - complete(data.rows.get(item.condition.id, {})) for item in data.still_open}
-    more = replace(More.of(scheduler, data.still_open), incomplete=ran)
+    more = More.of(scheduler, data.still_open)
     effect = "" if is_done or not (text := _effect(scheduler, more)) else f"; {text}"
     details = [] if is_done else _details(matrix, more, _unverified(data))
     resume = "To resume anyway:" if effect.endswith(NO_RESULT) else "Resume with:"
@@ -127,7 +126,9 @@ class More:
             for each in _wanted(still_open)
             if each.missing and each.condition.id not in beyond
         }
-        found = cls(budget_s, costs, short, slow, beyond, (), soonest, missing, guesses, scheduler.start_s)
+        rows = scheduler.judge.rows_of
+        incomplete = {each.condition.id: each.n - complete(rows(each.condition.id)) for each in still_open}
+        found = cls(budget_s, costs, short, slow, beyond, (), soonest, missing, guesses, scheduler.start_s, incomplete)
         named = {*found.settled, *short, *slow, *beyond, *missing}
         later = [each.condition.id for each in _wanted(still_open) if each.condition.id not in named]
         return replace(found, later=later)

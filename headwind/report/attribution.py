@@ -111,17 +111,16 @@ def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator
     for (certainty, winner, cause, place, window, differ), accounts in alike.items():
         verb = "beats" if certainty is Certainty.SURE else "likely beats"
         share = _shares(accounts, "all" if cause else "nearly all")
-        which = "it" if len(accounts) == 1 else "these leads"
-        of = f"{share} of {which}"
+        which, extra = ("it", "it") if len(accounts) == 1 else ("these leads", "their extra time")
         reason = (
-            f"{cause} accounts for {of}"
+            f"{cause} accounts for {share} of {which}"
             if cause
             else f"the slower trials were {window}"
             if window
             else f"no counter accounts for {which}"
         )
         if place and not window:
-            reason += f", but {of if which == 'it' else f'{share} of their extra time'} arose in {place}"
+            reason += f", but {share} of {extra} arose in {place}"
         if differ:
             reason += f"; they {differ}"
         yield f"{arm_name(winner)} {verb} {_losers(accounts)}; {reason}."
@@ -158,9 +157,10 @@ def _shares(accounts: Sequence[Account], whole: str) -> str:
     shares = [round(100 * min(account.share, 1.0)) for account in accounts]
     if min(shares) == 100:
         return whole
-    if len(shares) == 1 or len(shares) > MOST_NAMED:
-        return f"{shares[0]} %" if len(shares) == 1 else f"{min(shares)} % or more"
-    return enumerated(f"{each} % ({account.loser.name})" for each, account in zip(shares, accounts, strict=True))
+    if len(shares) > MOST_NAMED:
+        return f"{min(shares)} % or more"
+    losers = [f" ({account.loser.name})" if accounts[1:] else "" for account in accounts]
+    return enumerated(f"{share} %{loser}" for share, loser in zip(shares, losers, strict=True))
 
 
 def account_of(condition: Condition, rows: Rows, winner: Arm, loser: Arm) -> Account:

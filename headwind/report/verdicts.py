@@ -301,12 +301,10 @@ def _forecast_text(item: Open, outlook: Outlook, aim: str = "") -> str:
     """A forecast, with its aim in front."""
     left = item.most - item.n
     limit = f", but the matrix allows only {left} more" if left > 0 else f"; the matrix allows {item.most} in all"
-    if outlook.blocks is None and outlook.low:
-        return (
-            f"at least {outlook.low} more blocks, perhaps far more{limit if item.n + outlook.low > item.most else ''}"
-        )
     if outlook.blocks is None:
-        return "probably hundreds more blocks"
+        beyond = limit if (outlook.low or 0) > left else ""
+        known = f"at least {outlook.low} more blocks, perhaps far more{beyond}"
+        return known if outlook.low else "probably hundreds more blocks"
     spread = f" ({outlook.low} to {outlook.high or 'hundreds'})" if outlook.low != outlook.high else ""
     beyond = "" if item.allows(outlook) else limit
     raised = ": raise `max` in a new run" if item.n >= item.most else ""
