@@ -165,8 +165,9 @@ class Reporter:
     def showing(self) -> Iterator[Reporter]:
         """Show the bar for the code inside, after a warning about what will not fit into the time."""
         scheduler = self._scheduler
-        guesses = guessed(scheduler.matrix, scheduler.forecast)
-        if warning := what_a_budget_settles(scheduler.matrix, scheduler.minimum_s(), guesses, scheduler.start_s):
+        matrix, start_s, lanes = scheduler.matrix, scheduler.start_s, scheduler.lanes
+        guesses = guessed(matrix, scheduler.forecast)
+        if warning := what_a_budget_settles(matrix, scheduler.minimum_s(), guesses, start_s, lanes):
             self._out.print(escape(warning), highlight=False)
         if scheduler.matrix.repeat.is_adaptive and (earlier := scheduler.settled()):
             self._settled |= earlier.keys()

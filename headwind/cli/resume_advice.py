@@ -18,7 +18,7 @@ from headwind.errors import UsageError
 from headwind.format import about, blocks_text, budget_text, counted, listed
 from headwind.model import Matrix
 from headwind.plan.forecast import LANE_S
-from headwind.plan.minimum import affordable, at_most, enough_s, guessed, needed_text
+from headwind.plan.minimum import affordable, at_most, enough_s, guessed, needed_text, on_lanes
 from headwind.plan.scheduler import Scheduler
 from headwind.proof.attempts import is_unproven
 from headwind.proof.spans import TOO_EARLY
@@ -92,6 +92,7 @@ class More:
     guesses: Collection[str] = ()  # the ids of conditions without known trials, so that their forecasts are guesses
     start_s: float = 0.0
     incomplete: Mapping[str, int] = field(default_factory=dict)  # blocks that ran without data of every arm
+    lanes: int = 1  # for which the forecast holds
 
     @property
     def settled(self) -> list[str]:
@@ -131,7 +132,7 @@ class More:
         found = cls(budget_s, costs, short, slow, beyond, (), soonest, missing, guesses, scheduler.start_s, incomplete)
         named = {*found.settled, *short, *slow, *beyond, *missing}
         later = [each.condition.id for each in _wanted(still_open) if each.condition.id not in named]
-        return replace(found, later=later)
+        return replace(found, later=later, lanes=scheduler.lanes)
 
 
 def _command(run: Run, budget_s: float | None, cluster: str | None) -> str:
@@ -230,7 +231,7 @@ def _details(matrix: Matrix, more: More, unverified: Collection[str]) -> list[st
         doubtful = names([each for each in more.missing if each in unverified])
         but = f", but hardly {doubtful}, where most trials were not verified" if doubtful else ""
         guesses = names([each for each in more.missing if each in more.guesses])
-        guess = f" (a guess: no trial has run in {guesses})" if guesses else ""
+        guess = f" (a guess: no trial has run in {guesses})" if guesses else on_lanes(more.lanes)
         found.append(f"{still}; {about(more.budget_s or 0)} will probably complete them{guess}{but}.")
     for ids, what in ((more.short, needed_text(matrix)), (more.slow, "that")):
         if ids:

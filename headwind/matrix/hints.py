@@ -464,6 +464,9 @@ def _below(group: str) -> str:
 def _elsewhere(path: Path, above: Sequence[Level]) -> str:
     """Hint for a key of a level below, above or further away."""
     key = str(path[-1])
+    direction = str(path[-2]) if len(path) > PROFILE_KEY else ""
+    if key == "at" and direction in DIRECTIONS and (found := _at_in_direction(direction, _around(above[-1])[key])):
+        return found
     if ways := above[-1].homes(key):
         return _belongs(key, above[-1], ways, above[-1])
     for index in reversed(range(len(above) - 1)):
@@ -475,6 +478,18 @@ def _elsewhere(path: Path, above: Sequence[Level]) -> str:
         return home
     return f"did you mean `{meant}`? it belongs {_next_to(path, 0)}" if meant else ""
     return ""
+
+
+def _at_in_direction(direction: str, moments: Any) -> str:
+    """Hint for `at` inside a direction: its place, with the direction at each moment; empty if that is too long."""
+    changes = moments if isinstance(moments, dict) else {}
+    whole = {moment: {direction: keys} if _is_of_direction(keys) else keys for moment, keys in changes.items()}
+    text = shown({"at": whole})[1:-1]
+    return f"did you mean `{text}`, next to {quoted(direction)}?" if changes and "..." not in text else ""
+
+
+def _is_of_direction(keys: Any) -> bool:
+    return isinstance(keys, dict) and bool(keys) and keys.keys() <= DirectionKeys.model_fields.keys()
 
 
 def _belongs(key: str, level: Level, ways: Sequence[tuple[str, ...]], start: Level) -> str:

@@ -88,13 +88,13 @@ def too_few_blocks(matrix: Matrix) -> str:
 
 
 def what_a_budget_settles(
-    matrix: Matrix, costs: Mapping[str, float], guesses: Collection[str] = (), start_s: float = 0.0
+    matrix: Matrix, costs: Mapping[str, float], guesses: Collection[str] = (), start_s: float = 0.0, lanes: int = 1
 ) -> str:
     """A warning that names the conditions whose minimum may not fit into the budget, and a sufficient budget.
 
     Empty if all fit, or if the number of blocks allows no verdict (too_few_blocks). `costs` are those of minimum_s,
     `guesses` the ids of those that are guessed and may be too short, `start_s` the seconds before the first trial in
-    which further testbeds start.
+    which further testbeds start, `lanes` the number of lanes for which the costs hold.
     """
     repeat, budget_s = matrix.repeat, matrix.repeat.budget_s
     if budget_s is None or matrix.find or not repeat.is_adaptive or too_few_blocks(matrix):
@@ -115,5 +115,11 @@ def what_a_budget_settles(
     every = f" for {'both' if len(costs) == 2 else f'all {len(costs)}'} {matrix.place}s" if len(costs) > 1 else ""
     return (
         f"{about(budget_s)} {'is probably' if is_known else 'may be'} too short for {needed_text(matrix)}{where}; "
-        f"`--budget {budget_text(enough_s(start_s + sum(longest.values())))}` is probably enough{every}."
+        f"`--budget {budget_text(enough_s(start_s + sum(longest.values())))}` is probably enough{every}"
+        f"{on_lanes(lanes)}."
     )
+
+
+def on_lanes(lanes: int) -> str:
+    """Note on the number of lanes for which a forecast holds; empty for one."""
+    return f" (forecast for {lanes} lanes)" if lanes > 1 else ""

@@ -8,11 +8,10 @@ from typing import Any
 
 from headwind.browsers import BROWSERS
 from headwind.format import enumerated, served_text
-from headwind.metric import Workload
-from headwind.model import Condition, Matrix
-from headwind.report.headline import Card, cards_of, headline
+from headwind.metric import Metric, Workload
+from headwind.model import Matrix
+from headwind.report.headline import headline, tallies_of
 from headwind.report.ranking import Standing, standings
-from headwind.report.row_text import primaries
 from headwind.report.search import search_text
 from headwind.report.trust import trust_line
 from headwind.run.codec import State
@@ -27,8 +26,6 @@ class Answer:
 
     headline: str  # in how many networks a result is sure; for a search, where the winner changes
     by_others: tuple[str, ...]  # the same by other metrics, if they add to it or differ; what arms differ in besides
-    selection: str  # which results of other metrics the cards have; empty if they have none
-    cards: tuple[Card, ...]  # one for each comparison over all networks
     measured: str  # what was fetched, in plain words
     trust: str
     gaps: tuple[str, ...]  # the networks that a run that was stopped has no trial of, and those in which none finished
@@ -38,26 +35,15 @@ class Answer:
 def answer_of(data: RunData) -> Answer:
     """The answer of a run so far."""
     found = standings(data)
-    cards = cards_of(data, found)
-    first, *others = headline(data, found, cards)
+    first, *others = headline(data, found, tallies_of(data, found))
     return Answer(
         search_text(data) or first,
         (*others, *(f"{sentence}." for sentence in confounded(data.matrix))),
-        _selection(cards, data.matrix.conditions),
-        tuple(cards),
         " ".join(workloads(data)),
         trust_line(data),
         tuple(_gaps(data)),
         found,
     )
-
-
-def _selection(cards: Sequence[Card], conditions: Sequence[Condition]) -> str:
-    """Sentence on the other metrics in the cards; empty if they have none."""
-    if not any(point.metric for card in cards for point in card.points):
-        return ""
-    primary = primaries(conditions)
-    return f"Each list has every network by {primary}; sure results by another metric are added if they differ."
 
 
 def _gaps(data: RunData) -> Iterator[str]:
@@ -82,7 +68,7 @@ def workloads(data: RunData) -> list[str]:
 
     Workloads with the same description are named together; if their server delays differ, with the range.
     """
-    alike: dict[tuple[str, str, str], list[Workload]] = {}  # by primary metric, description, and server delay
+    alike: dict[tuple[Metric, str, str], list[Workload]] = {}  # by primary metric, description, and server delay
     for workload in dict.fromkeys(condition.workload for condition in data.matrix.conditions):
         metrics = [
             result.metrics
@@ -91,8 +77,8 @@ def workloads(data: RunData) -> list[str]:
         ]
         asked = served_text(replace(workload, server_delay_s=0.0))
         short = _in_short(data.matrix, workload, metrics)
-        alike.setdefault((workload.primary().label, short, asked), []).append(workload)
-    parts: dict[tuple[str, str, str], list[str]] = {}  # by primary metric, limitation, and server delay
+        alike.setdefault((workload.primary(), short, asked), []).append(workload)
+    parts: dict[tuple[Metric, str, str], list[str]] = {}  # by primary metric, limitation, and server delay
     for (metric, short, _), same in alike.items():
         content, _, limit = short.partition("; ")
         names = [workload.name for workload in same]
@@ -101,9 +87,14 @@ def workloads(data: RunData) -> list[str]:
             content if data.matrix.place == "network" else text
         )
     return [
-        f"Workload: {'; '.join(texts)}{f'; {limit}' if limit else ''}. Compared by {metric}.{served}"
+        f"Workload: {'; '.join(texts)}{f'; {limit}' if limit else ''}. Compared by {_defined(metric)}.{served}"
         for (metric, limit, served), texts in parts.items()
     ]
+
+
+def _defined(metric: Metric) -> str:
+    """The metric with its definition: `total time: until the last request is done`."""
+    return f"{metric.label}: {metric.meaning}" if metric.meaning else metric.label
 
 
 def _in_short(matrix: Matrix, workload: Workload, metrics: Sequence[Mapping[str, float]]) -> str:

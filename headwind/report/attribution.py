@@ -35,7 +35,7 @@ MOSTLY = 0.8  # of a total: a part of this size is reported
 EARLY = 0.5  # of the time until all was done: an earlier end of the first nine tenths is reported
 BUSY = 0.5  # of a total: an arm that worked less waited for something else
 NINE_TENTHS, ALL = 0.9, 1.0  # shares of the requests
-LAST_TENTH = "the last tenth of the requests"
+LAST_TENTH = "while the last tenth of the requests finished"
 
 Seconds = Callable[[Result], float | None]  # seconds that a finished trial spent on something
 Pairs = Sequence[tuple[Result, Result]]  # the faster and the slower trial of each block in which both finished
@@ -111,7 +111,7 @@ def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator
     for (certainty, winner, cause, place, window, differ), accounts in alike.items():
         verb = "beats" if certainty is Certainty.SURE else "likely beats"
         share = _shares(accounts, "all" if cause else "nearly all")
-        which, extra = ("it", "it") if len(accounts) == 1 else ("these leads", "their extra time")
+        which = "it" if len(accounts) == 1 else "these leads"
         reason = (
             f"{cause} accounts for {share} of {which}"
             if cause
@@ -120,7 +120,7 @@ def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator
             else f"no counter accounts for {which}"
         )
         if place and not window:
-            reason += f", but {share} of {extra} arose in {place}"
+            reason += f", but {share} of the difference arose {place}"
         if differ:
             reason += f"; they {differ}"
         yield f"{arm_name(winner)} {verb} {_losers(accounts)}; {reason}."

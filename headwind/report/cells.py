@@ -119,7 +119,7 @@ def _narrowest(known: Known) -> Iterator[str]:
             yield f"likely {name} ahead by {best.metric.label}, at most {two(apart)}x"
             return
         open_ = ", too many trials unfinished" if apart <= 1 + best.rule.margin_ratio else ""
-        yield f"also unclear by {best.metric.label}: {possible_text(best.comparison.interval)}{open_}"
+        yield f"tighter by {best.metric.label}: {possible_text(best.comparison.interval)}{open_}"
 
 
 def reasons_of(finding: Finding) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from headwind.arm import PLAIN, Arm
-from headwind.format import arm_name, counted
+from headwind.format import arm_name
 from headwind.model import Condition, Matrix, Outcome
 from headwind.observed import Kind, Observed, figure, from_best, median
 from headwind.report.cells import Cell, Floors, cell_of
@@ -16,7 +16,7 @@ from headwind.report.certainty import Certainty, Known, known_of
 from headwind.report.networks import Network, networks_of
 from headwind.report.sweeps import sweeps_of
 from headwind.report.trust import noise_floors
-from headwind.report.verdicts import is_own, more_text, names_of
+from headwind.report.verdicts import has_forecast, is_own
 from headwind.run.data import RunData, is_data
 from headwind.verdicts.ended import complete
 from headwind.verdicts.findings import Rows
@@ -42,7 +42,7 @@ class Standing:
     medians: Mapping[Arm, Observed]  # of the primary metric, for every arm that gave data
     timeouts: Mapping[Arm, int]  # number of timeouts
     untimed: Mapping[Arm, int]  # number of trials that ended without doing their work
-    more: str  # "about 9 more blocks (4 to 30), 4 min", for which comparisons; empty if all are settled
+    more: str  # "all sure after about 9 more"; empty if all are settled
 
     @property
     def blocks(self) -> int:
@@ -123,9 +123,7 @@ def standings(data: RunData) -> list[Standing]:
     for line in sorted(judgement.compared, key=lambda line: places[line.pair]):
         known.setdefault(line.condition.id, []).append(known_of(line))
     floors = noise_floors(judgement.checks)
-    more = {
-        item.condition.id: forecast_of(item, len(judgement.pairs)) for item in data.still_open if not item.is_of_checks
-    }
+    more = {item.condition.id: forecast_of(item) for item in data.still_open if not item.is_of_checks}
     found = [
         _standing(data, each, networks[each.id], known.get(each.id, []), floors, more.get(each.id, ""))
         for each in data.matrix.conditions
@@ -135,13 +133,13 @@ def standings(data: RunData) -> list[Standing]:
     return sorted(found, key=_rank)
 
 
-def forecast_of(item: Open, comparisons: int) -> str:
-    """The forecast for a condition; with the names of its comparisons, if it is not for all."""
-    pairs = [pair for pair in item.pairs if not pair.is_check]
-    if item.missing or len(pairs) == comparisons:
-        return more_text(item)
-    names = names_of(pairs) if len(pairs) <= MOST_NAMED else counted(len(pairs), "comparison")
-    return f"{names} not sure{' by any metric' if len(item.judged) > 1 else ''}; {more_text(item)}"
+def forecast_of(item: Open) -> str:
+    """The blocks that a condition still needs, without the details of more_text; empty before there is a forecast."""
+    if item.missing:
+        return f"{item.missing} missing"
+    if not has_forecast(item):
+        return ""
+    return f"all sure after {f'about {item.outlook.blocks:,}' if item.outlook.blocks else 'hundreds'} more"
 
 
 def _rank(standing: Standing) -> tuple[int, bool, bool, float]:

@@ -107,13 +107,14 @@ def _noise(data: RunData) -> str:
     repeated = {check.finding.condition.id for check in checks}
     few, without = len(repeated) - len(floors), len(names) - len(repeated)
     rest = [f"{few} more with too few blocks"] if few else []
-    rest += [f"no repeat in the other {counted(without, data.matrix.place)}"] if without else []
+    rest += [f"not measured in the other {counted(without, data.matrix.place)}"] if without else []
     left = f" ({', '.join(rest)})" if rest else ""
     if max(floors.values()) <= margin:
         return f"{arms} and its own repeat are less than {setting('margin_ratio', margin)} apart{left}"
     by = enumerated(f"{1 + floor:.2f}x in {names[name]}" for name, floor in shown.items())
     return (
-        f"measured noise: {arms} and its own repeat may differ by up to {by}, so smaller leads there may be noise{left}"
+        f"measured noise: {arms} may differ from its own repeat by up to {by}, so smaller leads there may be noise"
+        f"{left}"
     )
 
 

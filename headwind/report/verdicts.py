@@ -14,7 +14,7 @@ from headwind.metric import Metric
 from headwind.report.certainty import Certainty, certainty_of, most_apart, verdict_of
 from headwind.run.data import RunData
 from headwind.verdicts.assumptions import Dependence
-from headwind.verdicts.findings import Finding, SelfCheckFinding
+from headwind.verdicts.findings import FALSE_SHARE, Finding, SelfCheckFinding
 from headwind.verdicts.judgement import Judgement, Line
 from headwind.verdicts.outlook import Outlook
 from headwind.verdicts.pairs import Pair
@@ -90,19 +90,14 @@ def range_text(ratios: Iterable[float]) -> str:
 
 
 def stalled_text(finding: Finding) -> str:
-    """Unfinished blocks of both arms if the one that leads in speed has some.
-
-    Such as `but h3 left 3 of 60 trials unfinished (h2 1)`.
-    """
+    """Unfinished trials of both arms if the one that leads in speed has some: `unfinished: h3 3 of 60, h2 1 of 60`."""
     completion = finding.comparison.completion
     stalls = 0 if finding.verdict.is_completion else completion.stalled(finding.verdict.favours)
     if not stalls:
         return ""
     first, second = (arm.name for arm in sides(finding))
     other = completion.stalled(-finding.verdict.favours)
-    if stalls <= other:
-        return f"unfinished: {first} {stalls} of {completion.n}, {second} {other} of {completion.n}"
-    return f"but {first} left {stalls} of {completion.n} trials unfinished ({second} {other})"
+    return f"unfinished: {first} {stalls} of {completion.n}, {second} {other} of {completion.n}"
 
 
 def toward(interval: Interval, side: int) -> Interval:
@@ -208,7 +203,7 @@ def possible_text(lead: Interval) -> str:
     if len(ends) < 2:
         other = "slower" if math.isfinite(high) else "faster"
         if reached:
-            return f"{reached[0]} to any factor {other}"
+            return f"{reached[0]} to {other} without limit"
         return f"not {ends[0][1]}" if ends else "left open by unfinished trials"
     return " to ".join(reached) if reached[1:] else f"at most {reached[0]}" if reached else "equal"
 
@@ -261,7 +256,7 @@ def open_text(item: Open, name: str) -> str:
         return f"{name} is not run"
     verb, by = "is" if len(item.pairs) == 1 else "are", " by any metric" if len(item.judged) > 1 else ""
     checks = f"the self-check{'s' if len(item.pairs) > 1 else ''} " if item.is_of_checks else ""
-    state = "not decided yet" if item.is_of_checks else f"not sure{by}"
+    state = "without a result" if item.is_of_checks else f"not sure{by}"
     return f"{name}: {checks}{names_of(item.pairs)} {verb} {state}; {more_text(item)}"
 
 
@@ -315,22 +310,21 @@ def _forecast_text(item: Open, outlook: Outlook, aim: str = "") -> str:
 def settled_by_others(data: RunData) -> list[str]:
     """Comparisons that get no more blocks because another metric settled them, and how to settle the primary one.
 
-    There is a sentence for each primary metric, and for those that are likely or unclear by it.
+    There is a sentence for each primary metric.
     """
     if not data.matrix.repeat.is_adaptive:
         return []
-    left: dict[tuple[Certainty, Metric], dict[str, list[Pair]]] = {}
+    left: dict[Metric, dict[str, list[Pair]]] = {}
     for line in data.judgement.compared:
-        certainty = certainty_of(line.primary)
         is_sure_by_other = any(certainty_of(finding) is Certainty.SURE for finding in line.others)
-        if certainty is not Certainty.SURE and is_sure_by_other:
-            found = left.setdefault((certainty, line.primary.metric), {})
+        if certainty_of(line.primary) is not Certainty.SURE and is_sure_by_other:
+            found = left.setdefault(line.primary.metric, {})
             found.setdefault(data.matrix.name_of(line.condition), []).append(line.pair)
     return [
-        f"no more are planned for those that are {certainty} by {metric.label} and sure by another metric: "
-        f"{listed([f'{name} ({names_of(pairs)})' for name, pairs in found.items()])}; to go on "
-        f"until {metric.label} is sure, write `judge: [{metric.key}]` into the matrix of a new run"
-        for (certainty, metric), found in sorted(left.items(), key=lambda item: list(Certainty).index(item[0][0]))
+        f"no more blocks are planned for comparisons that are sure by another metric, but not by {metric.label}: "
+        f"{listed([f'{name} ({names_of(pairs)})' for name, pairs in found.items()])}; to run until {metric.label} is "
+        f"sure as well, write `judge: [{metric.key}]` into the matrix of a new run"
+        for metric, found in left.items()
     ]
 
 
@@ -342,7 +336,11 @@ def sure_text(rule: Rule) -> str:
 
 def certainty_key(rule: Rule) -> str:
     """Definitions of "sure" and "likely", in two sentences."""
-    return f"sure: {sure_text(rule)}. Likely: a lead or a tie with a reservation, which the table states."
+    wrong = setting("share_ratio", FALSE_SHARE)
+    return (
+        f"sure: {sure_text(rule)} (at most {wrong} of sure results are expected to be wrong). Likely: a lead or a tie "
+        "with a doubt, which the table names."
+    )
 
 
 def dependence_text(alike: Dependence) -> str:

@@ -42,6 +42,8 @@ def test_before_the_start_a_network_that_the_budget_does_not_reach_is_named() ->
         "`--budget 9min` is probably enough for all 3 networks."
     )
     assert text(480.0, 60.0, 40.0, 300.0) == ""
+    costs = {"clean/article": 60.0, "delay/article": 40.0, "loss/article": 300.0}
+    assert what_a_budget_settles(matrix(120.0), costs, lanes=3).endswith("for all 3 networks (forecast for 3 lanes).")
     assert text(420.0, 60.0, 40.0, 300.0).startswith("7 min may be too short"), "a lossy network may take longer"
     assert text(None, 60.0, 40.0, 300.0) == ""
 

@@ -93,9 +93,9 @@ def test_the_narrowest_metric_bounds_a_difference_that_the_primary_one_leaves_op
 @pytest.mark.parametrize(
     ("narrow", "withheld", "note"),
     [
-        ((0.96, 1.10), None, "also unclear by {by}: 1.04x slower to 1.10x faster"),
+        ((0.96, 1.10), None, "tighter by {by}: 1.04x slower to 1.10x faster"),
         ((1.02, 1.10), None, "likely HTTP/3 ahead by {by}, at most 1.10x"),
-        ((0.98, 1.04), Verdict.TIE, "also unclear by {by}: 1.02x slower to 1.04x faster, too many trials unfinished"),
+        ((0.98, 1.04), Verdict.TIE, "tighter by {by}: 1.02x slower to 1.04x faster, too many trials unfinished"),
     ],
 )
 def test_what_the_narrowest_metric_adds_to_an_unclear_cell(

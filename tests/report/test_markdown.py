@@ -216,8 +216,8 @@ def test_what_another_metric_settled_says_how_to_settle_the_first(tmp_path: Path
     (sentence,) = settled_by_others(data)
     first = "clean (HTTP/3 against HTTP/1.1, HTTP/3 against HTTP/2 and HTTP/2 against HTTP/1.1)"
     assert sentence == (
-        f"no more are planned for those that are {word} by total time and sure by another metric: {first}; to go on "
-        "until total time is sure, write `judge: [total_s]` into the matrix of a new run"
+        f"no more blocks are planned for comparisons that are sure by another metric, but not by total time: {first}; "
+        "to run until total time is sure as well, write `judge: [total_s]` into the matrix of a new run"
     )
     assert "`judge: [total_s]`" in unescape(summary_md(data, data.judgement, "report.html"))
     assert "<code>judge: [total_s]</code>" in render(data, 0.0)
@@ -229,9 +229,9 @@ def test_sure_has_one_definition() -> None:
     data = RUNS["small"]().data("small")
     sure = sure_text(data.judgement.rule)
     assert sure.endswith("significant after correction for multiple comparisons")
-    assert f"sure: {sure}. " in summary(data)
+    assert f"sure: {sure} (" in summary(data)
     page = render(data, 0.0)
-    assert page.count(f"✓ sure: {sure}. ") == 1
+    assert page.count(f"✓ sure: {sure} (") == 1
     assert "is sure: " not in page.replace(sure, "") or f"is sure: {sure}" in page
 
 

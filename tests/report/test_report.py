@@ -302,7 +302,7 @@ def test_the_summary_gives_directions_and_missing_rates_under_its_table() -> Non
     text = words(section(parse(page_of("small")), "answer"))
     of_no_rate, of_key = (
         text.index("has a rate limit"),
-        text.index("Impairments without a direction are on the downlink"),
+        text.index("Impairments without a direction are on it"),
     )
     assert of_no_rate < of_key
     data = RUNS["small"]().data("small")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from headwind.arm import H1, H2, H3, Role
 from headwind.model import Condition, Matrix, Repetition, Result, Trial
 from headwind.report.ranking import forecast_of
-from headwind.report.verdicts import more_text, open_text
+from headwind.report.verdicts import open_text
 from headwind.verdicts.outlook import Outlook
 from headwind.verdicts.pairs import Pair
 from headwind.verdicts.pending import Open, joining_bar
@@ -168,13 +168,14 @@ def test_what_can_be_settled_is_said_before_what_cannot() -> None:
     assert "first" not in open_text(replace(item, soonest=never, outlook=never), "far")
 
 
-def test_a_row_names_the_comparisons_of_its_forecast_unless_it_is_for_all() -> None:
-    """`probably sure by mean completion time` stood in a row of which two of three comparisons were sure by it."""
+def test_a_row_says_in_few_words_how_many_blocks_are_left() -> None:
     item = opened(with_noise(9))
     assert item is not None
-    assert forecast_of(item, 3) == more_text(item)
-    one = replace(item, undecided=item.pairs[:1], unconfirmed=())
-    assert forecast_of(one, 3) == f"HTTP/3 against HTTP/1.1 not sure by any metric; {more_text(one)}"
+    soon, never = Outlook(1_200, 3, 1_900), Outlook(None, 200, None)
+    assert forecast_of(replace(item, soonest=soon, outlook=soon)) == "all sure after about 1,200 more"
+    assert forecast_of(replace(item, outlook=never)) == "all sure after hundreds more"
+    assert forecast_of(replace(item, n=1)) == "", "too few for a forecast"
+    assert forecast_of(replace(item, missing=4)) == "4 missing"
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,6 @@ from headwind.report import row_text
 from headwind.report import verdicts as describe
 from headwind.report.answer import answer_of
 from headwind.report.cells import cell_by
-from headwind.report.certainty import Certainty
-from headwind.report.headline import lines_of
 from headwind.report.ranking import Standing, ordered_pairs, pair_label
 from headwind.report.times_table import notices
 from headwind.run.codec import State
@@ -52,11 +50,7 @@ def summary_md(data: RunData, verdicts: Judgement, report: str) -> str:
             f"> **⚠ {text(describe.check_text(check, data.matrix.name_of(check.finding.condition)))}**"
             for check in failed
         ),
-        " ".join([f"**{text(answer.headline)}**", *map(text, (*answer.by_others, answer.selection))]).strip(),
-        _list(
-            text(f"{label}, {'✓ ' if certainty is Certainty.SURE else ''}{line}")
-            for label, certainty, line in lines_of(answer.cards)
-        ),
+        " ".join([f"**{text(answer.headline)}**", *map(text, answer.by_others)]),
         text(" ".join([answer.measured, answer.trust, row_text.headline(data)])),
         *map(text, answer.gaps),
         _list(text(f"Exit status 1: {reason}") for reason in reasons),

@@ -65,7 +65,7 @@ REPORT = "report.html"
 GROUPS = {  # headings of groups of networks, and a note with the margin
     Certainty.SURE: ("At least one comparison sure", ""),
     Certainty.LIKELY: ("At least one comparison likely", "it may be chance, or a lead below {}"),
-    Certainty.UNCLEAR: ("All comparisons unclear", ""),
+    Certainty.UNCLEAR: ("No comparison sure or likely", ""),
 }
 MOST_COMMANDS = 6  # changes of a direction whose tc command is printed
 PORTS = {Direction.UPLINK: "TO_SERVER", Direction.DOWNLINK: "TO_CLIENT"}  # of the router; names differ by testbed
@@ -162,17 +162,18 @@ def _answer(data: RunData) -> dict[str, Any]:
 
 
 def _meanings(data: RunData) -> str:
-    """Definitions of the judged metrics, for the key: `total time: ...; mean completion time: ...`."""
-    judged = dict.fromkeys(metric for line in data.judgement.compared for metric in line.findings)
+    """Definitions of the judged metrics other than the primary one, for the key."""
+    judged = dict.fromkeys(finding.metric for line in data.judgement.compared for finding in line.others)
     return "; ".join(f"{metric.label}: {metric.meaning}" for metric in judged if metric.meaning)
 
 
 def _detail(standing: Standing) -> str:
-    """The text below a network's name: its key, or the meaning of the key; its blocks, and the forecast."""
+    """The text below a network's name: its impairments, its blocks, and the forecast."""
     profile, network = standing.condition.profile, standing.network
     settings = row_text.network_text(row_text.network(profile, both_ways=row_text.impairs(Direction.UPLINK, [profile])))
     blocks = units.counted(standing.blocks, "block") if standing.rows else "not run"
-    parts = (row_text.unbroken(settings) if network.is_key else profile.name, blocks, standing.more)
+    more = f", {standing.more}" if standing.more else ""
+    parts = (row_text.unbroken(settings if network.is_key else network.meaning), f"{blocks}{more}")
     return " \N{MIDDLE DOT} ".join(filter(None, parts))
 
 

@@ -9,7 +9,7 @@ from math import log
 
 from markupsafe import Markup
 
-from headwind.format import NOTHING, arm_name, counted
+from headwind.format import NOTHING, arm_name
 from headwind.metric import Metric
 from headwind.model import Condition
 from headwind.report import verdicts as describe
@@ -103,7 +103,7 @@ def _row(line: Line, metric: Metric, axis: ForestAxis, shown: Interval | None) -
         is_behind = shown is not None and (interval.estimate or 0.0) < 0
         first, second = (line.pair.base, line.pair.new) if is_behind else (line.pair.new, line.pair.base)
         claim, ratio = f"{arm_name(first)} against {arm_name(second)}", describe.ratio_text(shown) if shown else NOTHING
-        return PanelRow(line.pair, claim, "", "", picture, ratio, counted(interval.n, "block"))
+        return PanelRow(line.pair, claim, "", "", picture, ratio, f"{interval.n:,}")
     certainty, arm = certainty_of(finding), describe.leader(finding)
     fewest = finding.rule.blocks_needed(finding.comparison.interval.n)
     too_few = certainty is Certainty.UNCLEAR and finding.comparison.interval.n < fewest
@@ -116,7 +116,7 @@ def _row(line: Line, metric: Metric, axis: ForestAxis, shown: Interval | None) -
         "; ".join((*reasons_of(finding), *([f"unfinished: {unfinished}"] if unfinished else []))),
         charts.forest_row(axis, shown, name, pale=certainty is Certainty.LIKELY) if shown else Markup(),
         NOTHING if too_few else describe.lead_text(finding),
-        counted(line.blocks, "block"),
+        f"{line.blocks:,}",
     )
 
 
