@@ -110,7 +110,9 @@ def _noise(data: RunData) -> str:
     rest += [f"not measured in the other {counted(without, data.matrix.place)}"] if without else []
     left = f" ({', '.join(rest)})" if rest else ""
     if max(floors.values()) <= margin:
-        return f"{arms} and its own repeat are less than {setting('margin_ratio', margin)} apart{left}"
+        return (
+            f"measured noise: {arms} differs from its own repeat by less than {setting('margin_ratio', margin)}{left}"
+        )
     by = enumerated(f"{1 + floor:.2f}x in {names[name]}" for name, floor in shown.items())
     return (
         f"measured noise: {arms} may differ from its own repeat by up to {by}, so smaller leads there may be noise"

@@ -394,7 +394,7 @@ def test_what_to_trust_is_told_by_what_it_means() -> None:
     assert trust_line(data_of("checked")) == "Do not rely on this run: self-checks FAILED in delay."
     assert (
         trust_line(data_of("arms"))
-        == f"{verified} HTTP/2 (bbr) and its own repeat are less than 5 % apart (not measured in the other 1 network)."
+        == f"{verified} Measured noise: HTTP/2 (bbr) differs from its own repeat by less than 5 % (not measured in the other 1 network)."
     )
 
 
