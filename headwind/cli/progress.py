@@ -140,7 +140,10 @@ class Reporter:
             return
         self._is_explained, matrix = True, self._scheduler.matrix
         labels = dict.fromkeys(item.workload.primary().label for item in matrix.conditions)
-        text = f"each line: {matrix.place}, number of the block, {' or '.join(labels)} of each {matrix.arms_word}"
+        of = f"one trial of each {matrix.arms_word}"
+        text = f"each line is a block ({of}): {matrix.place}, number, {' or '.join(labels)}"
+        if matrix.selfcheck:
+            text += " (-again: the same once more; -slower: over a network made slower, as a self-check)"
         self._out.print(escape(text), highlight=False)
 
     def _now(self) -> str:

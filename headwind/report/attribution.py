@@ -280,5 +280,7 @@ def _early(tracks: Sequence[Track]) -> Iterator[str]:
         for each in known.values()
     )
     if any(early) and len(known) <= MOST_NAMED:
-        shown = (f"{observed_text('done_s', each[NINE_TENTHS])} ({arm})" for arm, each in known.items())
-        yield f"The time until 90 % of the requests were done is {enumerated(shown)}."
+        times = {arm.name: observed_text("done_s", each[NINE_TENTHS]) for arm, each in known.items()}
+        alike = f"{next(iter(times.values()))} for all" if len({*times.values()}) == 1 < len(times) else ""
+        shown = alike or enumerated(f"{time} ({arm})" for arm, time in times.items())
+        yield f"The time until 90 % of the requests were done is {shown}."

@@ -116,7 +116,7 @@ def _narrowest(known: Known) -> Iterator[str]:
     if apart <= NEAR < known.most_apart:
         name, is_likely = arm_name(sides(best)[0]), bool(verdict_of(best).favours)
         if is_likely:
-            yield f"likely {name} ahead by {best.metric.label}, at most {two(apart)}x"
+            yield f"likely {name} {ahead_text(best)} by {best.metric.label}"
             return
         open_ = ", too many trials unfinished" if apart <= 1 + best.rule.margin_ratio else ""
         yield f"tighter by {best.metric.label}: {possible_text(best.comparison.interval)}{open_}"
@@ -135,7 +135,8 @@ def reasons_of(finding: Finding) -> Iterator[str]:
     elif verdict_of(finding).is_slight:
         yield slight_text(finding)
     else:
-        yield "not significant after correction for multiple comparisons"
+        what = "lead" if verdict_of(finding).favours else "tie"
+        yield f"the {what} is not significant after correction for multiple comparisons"
 
 
 def _stalls(finding: Finding) -> Iterator[str]:

@@ -42,7 +42,7 @@ class Standing:
     medians: Mapping[Arm, Observed]  # of the primary metric, for every arm that gave data
     timeouts: Mapping[Arm, int]  # number of timeouts
     untimed: Mapping[Arm, int]  # number of trials that ended without doing their work
-    more: str  # "all sure after about 9 more"; empty if all are settled
+    more: str  # "about 9 more until all are sure"; empty if all are settled
 
     @property
     def blocks(self) -> int:
@@ -139,7 +139,8 @@ def forecast_of(item: Open) -> str:
         return f"{item.missing} missing"
     if not has_forecast(item):
         return ""
-    return f"all sure after {f'about {item.outlook.blocks:,}' if item.outlook.blocks else 'hundreds'} more"
+    by = " by some metric" if len(item.judged) > 1 else ""
+    return f"{f'about {item.outlook.blocks:,}' if item.outlook.blocks else 'hundreds'} more until all are sure{by}"
 
 
 def _rank(standing: Standing) -> tuple[int, bool, bool, float]:

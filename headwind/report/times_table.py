@@ -246,7 +246,7 @@ def _of_networks(data: RunData, concerned: Sequence[tuple[str, Result]]) -> str:
     first, *others = sorted(found, key=lambda name: -len(found[name]))
     also = listed([f"{name} ({counted(len(found[name]), 'trial')})" for name in others])
     trials = counted(len(found[first]), "trial")
-    return f"{_merged(found[first])} in {first} ({trials}); similar in {also}"
+    return f"in {first} ({trials}), similar in {also}: {_merged(found[first])}"
 
 
 def _merged(texts: Sequence[str]) -> str:

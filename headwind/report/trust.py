@@ -110,8 +110,10 @@ def _noise(data: RunData) -> str:
     rest += [f"not measured in the other {counted(without, data.matrix.place)}"] if without else []
     left = f" ({', '.join(rest)})" if rest else ""
     if max(floors.values()) <= margin:
+        where = f" in {named([names[name] for name in floors])}"
         return (
-            f"measured noise: {arms} differs from its own repeat by less than {setting('margin_ratio', margin)}{left}"
+            f"measured noise: {arms} differs from its own repeat by less than {setting('margin_ratio', margin)}"
+            f"{where if left else ''}{left}"
         )
     by = enumerated(f"{1 + floor:.2f}x in {names[name]}" for name, floor in shown.items())
     return (

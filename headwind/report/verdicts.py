@@ -120,7 +120,7 @@ def ratio_text(interval: Interval) -> str:
     if math.isfinite(interval.low) or math.isfinite(interval.high):
         low, high = (end(math.exp(each)) for each in (interval.low, interval.high))
         if interval.low == -math.inf:
-            return f"at most {high}x"
+            return f"[0, {high}]"
         if math.isfinite(interval.high):
             return f"{low}x to {high}x"
         return f"at least {low}x" if interval.low > 0 else f"[{low}, {high}]"
@@ -201,9 +201,9 @@ def possible_text(lead: Interval) -> str:
     ends = [(abs(each), word) for each, word in ((low, "slower"), (high, "faster")) if math.isfinite(each)]
     reached = [f"{times(each)} {word}" for each, word in ends if f"{math.exp(each):.4f}" != "1.0000"]
     if len(ends) < 2:
-        other = "slower" if math.isfinite(high) else "faster"
         if reached:
-            return f"{reached[0]} to {other} without limit"
+            is_fast = math.isinf(high)
+            return f"{reached[0]} to faster by any factor" if is_fast else f"slower by any factor to {reached[0]}"
         return f"not {ends[0][1]}" if ends else "left open by unfinished trials"
     return " to ".join(reached) if reached[1:] else f"at most {reached[0]}" if reached else "equal"
 
@@ -321,9 +321,9 @@ def settled_by_others(data: RunData) -> list[str]:
             found = left.setdefault(line.primary.metric, {})
             found.setdefault(data.matrix.name_of(line.condition), []).append(line.pair)
     return [
-        f"no more blocks are planned for comparisons that are sure by another metric, but not by {metric.label}: "
-        f"{listed([f'{name} ({names_of(pairs)})' for name, pairs in found.items()])}; to run until {metric.label} is "
-        f"sure as well, write `judge: [{metric.key}]` into the matrix of a new run"
+        f"comparisons that are sure by another metric get no more blocks; to run until {metric.label} is sure as well, "
+        f"write `judge: [{metric.key}]` into the matrix of a new run. This concerns "
+        f"{listed([f'{name} ({names_of(pairs)})' for name, pairs in found.items()])}"
         for metric, found in left.items()
     ]
 

@@ -26,7 +26,7 @@ MATRIX = fake.example_matrix(Profile("clean [b]"), repeat=1)
 FIRST, SECOND, THIRD = BLOCK.trials()
 
 
-EXPLAINED = "each line: network, number of the block, "
+EXPLAINED = "each line is a block (one trial of each protocol): network, number, "
 
 
 class Shown:
@@ -202,7 +202,7 @@ def test_the_lines_of_blocks_are_explained_once_before_the_first() -> None:
     for block in (BLOCK, plan_block(MATRIX, BLOCK.condition, 1)):
         run_block(shown, *(fake.ok(trial, 1.0) for trial in block.trials()))
     first, *others = shown.out.getvalue().splitlines()
-    assert first == f"{EXPLAINED}total time of each protocol"
+    assert first == f"{EXPLAINED}total time"
     assert len(others) == 2
     assert not any(EXPLAINED in line for line in others)
 

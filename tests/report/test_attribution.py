@@ -109,7 +109,7 @@ def test_a_total_that_is_little_else_than_its_handshake_is_told_with_when_the_re
     last = told(data).sentences[-2:]
     h1, h2, h3 = (f"{math.floor(100 * share)} %" for share in shares)
     assert last[0] == f"The slowest handshake is {h1} (h1), {h2} (h2) and {h3} (h3) of the total."
-    assert last[1] == "The time until 90 % of the requests were done is 1.90 s (h1), 1.90 s (h2) and 1.90 s (h3)."
+    assert last[1] == "The time until 90 % of the requests were done is 1.90 s for all."
 
 
 def test_where_only_one_total_is_its_handshake_that_one_is_named() -> None:

@@ -94,7 +94,7 @@ def test_the_narrowest_metric_bounds_a_difference_that_the_primary_one_leaves_op
     ("narrow", "withheld", "note"),
     [
         ((0.96, 1.10), None, "tighter by {by}: 1.04x slower to 1.10x faster"),
-        ((1.02, 1.10), None, "likely HTTP/3 ahead by {by}, at most 1.10x"),
+        ((1.02, 1.10), None, "likely HTTP/3 1.06x [1.02, 1.10] by {by}"),
         ((0.98, 1.04), Verdict.TIE, "tighter by {by}: 1.02x slower to 1.04x faster, too many trials unfinished"),
     ],
 )

@@ -302,7 +302,7 @@ def test_the_summary_gives_directions_and_missing_rates_under_its_table() -> Non
     text = words(section(parse(page_of("small")), "answer"))
     of_no_rate, of_key = (
         text.index("has a rate limit"),
-        text.index("Impairments without a direction are on it"),
+        text.index("If no direction is stated"),
     )
     assert of_no_rate < of_key
     data = RUNS["small"]().data("small")
@@ -451,7 +451,7 @@ def test_a_range_of_figures_is_of_one_network_which_is_named() -> None:
     data = replace(golden, results=results).data("x")
     (text,) = [item.text for item in notices(data) if "late" in item.text]
     first, second = map(data.matrix.name_of, (slow, fast))
-    assert text == f"late by 7 to 9 s in {first} (3 trials); similar in {second} (2 trials)"
+    assert text == f"in {first} (3 trials), similar in {second} (2 trials): late by 7 to 9 s"
 
 
 def test_a_warning_about_the_slower_twin_of_a_self_check_names_it() -> None:

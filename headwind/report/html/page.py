@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 REPORT = "report.html"
 GROUPS = {  # headings of groups of networks, and a note with the margin
     Certainty.SURE: ("At least one comparison sure", ""),
-    Certainty.LIKELY: ("At least one comparison likely", "it may be chance, or a lead below {}"),
+    Certainty.LIKELY: ("At least one comparison likely", "a lead or tie may be chance, or a lead below {}"),
     Certainty.UNCLEAR: ("No comparison sure or likely", ""),
 }
 MOST_COMMANDS = 6  # changes of a direction whose tc command is printed
