@@ -59,7 +59,8 @@ def _of_name(slip: Slip, written: str, tree: Mapping[str, Any]) -> str:
     is_usual = _override(plain, word, tree) == ("congestion", _usual_control(tree))
     if is_usual and plain in tree.get("protocols", ()):
         return f"did you mean `{plain}`? its congestion control is {word}"
-    return f"define it under `arms`: arms: {{{written}: {_pair(*parts, tree)}}}{_rest(*parts, tree)}"
+    own = f"name {enumerated(map(quoted, map(str, arms)), 'or')}, or " if isinstance(arms, dict) and arms else ""
+    return f"{own}define it under `arms`: arms: {{{written}: {_pair(*parts, tree)}}}{_rest(*parts, tree)}"
 
 
 def _usual_control(tree: Mapping[str, Any]) -> str:

@@ -9,14 +9,14 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from headwind.arm import UNKNOWN, Protocol
+from headwind.arm import UNKNOWN, Protocol, Role
 from headwind.format import arm_name, as_written, counted, duration, enumerated, measured, setting
 from headwind.matrix.profile import another_unit
 from headwind.matrix.reader import KeyPath, left_out, located
-from headwind.matrix.shortest import unfinished
+from headwind.matrix.shortest import shortest, unfinished
 from headwind.matrix.units import quoted
 from headwind.matrix.values import TCP_CONGESTION
-from headwind.model import Matrix
+from headwind.model import Matrix, slowed
 from headwind.proof.expectation import Expectation
 from headwind.settings import Windows
 from headwind.verdicts.congestion import confounded, control_of
@@ -41,7 +41,7 @@ def warnings_of(matrix: Matrix) -> list[str]:
     profiles = {condition.profile.name: condition.profile for condition in matrix.conditions}
     found = [doubt for profile in profiles.values() for doubt in _of_profile(profile)]
     found += [doubt for profile in profiles.values() for doubt in _too_late(profile, matrix.timeout_s)]
-    found += [*_of_arms(matrix), *_of_names(matrix), *_of_clients(matrix), *_uncompared(matrix)]
+    found += [*_of_arms(matrix), *_of_twins(matrix), *_of_names(matrix), *_of_clients(matrix), *_uncompared(matrix)]
     return list(dict.fromkeys(f"warning: {each}" for each in (located(matrix, dict(found)) if found else ())))
 
 
@@ -119,6 +119,20 @@ def _of_arms(matrix: Matrix) -> Iterator[Located]:
             )
             home = () if least.key == "at" else (least.direction.value,)
             yield ("profiles", condition.profile.name, *home, least.key), (message, "")
+
+
+def _of_twins(matrix: Matrix) -> Iterator[Located]:
+    """Self-checks over a slower network, of which no trial can finish, although those of the same arm can."""
+    for condition in matrix.conditions:
+        for twin in [arm for arm in matrix.arms_in(condition) if arm.role is Role.SLOWER]:
+            least = shortest(replace(condition, profile=slowed(condition.profile)), twin)
+            if least.seconds > matrix.timeout_s >= shortest(condition, twin).seconds:
+                message = (
+                    f"no trial of {arm_name(twin)} can finish in {quoted(condition.id)} within "
+                    f"`timeout: {as_written('timeout_s', matrix.timeout_s)}`: over this slower network it takes at "
+                    f"least {duration(math.floor(least.seconds))}"
+                )
+                yield ("selfcheck", "slower"), (message, "")
 
 
 def _of_names(matrix: Matrix) -> Iterator[Located]:

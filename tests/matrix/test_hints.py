@@ -326,6 +326,8 @@ def test_a_jitter_is_proposed_for_the_direction_that_has_a_delay(tmp_path: Path)
         ("{}", "{delay, uplink, downlink}", "delay,", "a value follows each key: {delay: ..., uplink: ..., "),
         ("[h1, h3]", "[h1, h1-six]", "h1-six", "arms: {h1-six: {protocol: h1, ...}} with what differs from h1"),
         ("[h1, h3]", "[h1, h3-bbr]", "h3-bbr", "arms: {h3-bbr: {protocol: h3, ...}} with what differs from h3"),
+        ("[h1, h3]", "[h1, h2, h3]\narms: {h3-own: {protocol: h3, settings: as-shipped}}\ncompare: [[h3-default, h2]]",
+         "h3-default", "name `h3-own`, or define it under `arms`: arms: {h3-default: {protocol: h3, ...}}"),
         ("[h1, h3]", "[h1, h2, h3]\ncompare: [[h3, h2], h3]", "h3]", "each pair is a list: [h3, BASELINE]"),
         ("[h1, h3]", "[h1, h2, h3]\ncompare: [[h3, h2], h3 vs h1]", "h3 vs", "each pair is a list: [h3, h1]"),
         ("[h1, h3]", "[h1, h3]\nname: Far", "name", "did you mean `title`?"),

@@ -104,6 +104,15 @@ def test_a_network_is_refused_once_and_only_if_no_arm_can_finish(tmp_path: Path)
     assert "matrix.yaml:3:25: no trial of HTTP/1.1 can finish in `far/page` within `timeout: 15s`" in warning
 
 
+def test_a_self_check_that_its_slower_network_keeps_from_finishing_is_warned_of(tmp_path: Path) -> None:
+    """All of its trials timed out, without a word in advance."""
+    far = MINIMAL.replace("clean: {}", "far: {both: {delay: 1.2s}}")
+    check = "selfcheck: {protocol: h3, slower: [far]}"
+    said = [warning for warning in warnings_of(load(f"timeout: 15s{far}\n{check}\n", tmp_path)) if "slower" in warning]
+    assert "no trial of HTTP/3 (slower) can finish in `far/page` within `timeout: 15s`: over this" in said[0]
+    assert not any("(slower) can" in each for each in warnings_of(load(f"timeout: 40s{far}\n{check}\n", tmp_path)))
+
+
 def test_a_rate_of_a_library_network_is_refused_where_the_network_is_named(tmp_path: Path) -> None:
     text = MINIMAL.replace("clean: {}", "old: {preset: wpt-dial}").replace("requests: 10", "requests: 9, path: /10m")
     (complaint,) = refusal(text, tmp_path).complaints
