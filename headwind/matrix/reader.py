@@ -309,7 +309,8 @@ class _Document:
             if inner in self._keys:
                 first = self._keys[inner][0] + 1
                 other = _OTHER.get(event.value)
-                hint = f"the first is in line {first}: {f'is this one `{other}`?' if other else 'keep one of the two'}"
+                keep = f"{'rename one, or ' if len(path) == 1 and path[0] in NAMED else ''}keep one of the two"
+                hint = f"the first is in line {first}: {f'is this one `{other}`?' if other else keep}"
                 self._complain(_start(event), f"{quoted(event.value)} appears twice", hint)
                 again = self._value(
                     next(events), events, (*path, -len(self._complaints))

@@ -19,8 +19,8 @@ WHAT_FOLLOWS = (
     "one packet in two minutes"
 )
 ALTERNATIVES = (
-    "Losses that do not outlast an idle time: `spells: {good: 1s, bad: 50ms}`, a plain share (`loss: 2%`), or a `rate` "
-    "with a short `queue`"
+    "Losses that do not outlast an idle time, for example: `spells: {good: 1s, bad: 50ms}` (4.8 %), a plain share "
+    "(`loss: 2%`), or a `rate` with a short `queue`"
 )
 
 

@@ -53,7 +53,10 @@ def test_a_burst_has_as_many_packets_as_its_model_says() -> None:
 def test_the_sentence_names_each_profile_and_direction_once() -> None:
     (sentence,) = describe([BURSTY, PLAIN, BURSTY, Profile("both", BURSTY.downlink, BURSTY.downlink)])
     assert WHAT_FOLLOWS in sentence
-    assert "`spells: {good: 1s, bad: 50ms}`, a plain share (`loss: 2%`), or a `rate` with a short `queue`" in sentence
+    assert (
+        "`spells: {good: 1s, bad: 50ms}` (4.8 %), a plain share (`loss: 2%`), or a `rate` with a short `queue`"
+        in sentence
+    )
     assert sentence.count("train") == 1
     assert "both (uplink: about 3.3 packets, 6.25 % lost on average), both (downlink: about 3.3 packets, " in sentence
     assert list(describe([PLAIN])) == []

@@ -98,7 +98,7 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
     arms = data.matrix.arms
     pairs, rest = columns_of(data.matrix, data.judgement)
     labels = row_text.primaries(data.matrix.conditions)
-    by = f"by {labels}; another metric is added if it differs, or if {labels} is not sure"
+    by = f"by {labels}; a sure result by another metric is added if it differs"
     title = f"Ratios within blocks, {by}; {MARKS[Certainty.SURE]} sure"
     table = Table(
         title=title, title_justify="left", title_style="dim", box=None, padding=(0, 2, 0, 0), header_style="dim"
