@@ -172,7 +172,7 @@ class Reporter:
         guesses = guessed(matrix, scheduler.forecast)
         if warning := what_a_budget_settles(matrix, scheduler.minimum_s(), guesses, start_s, lanes):
             self._out.print(escape(warning), highlight=False)
-        if scheduler.matrix.repeat.is_adaptive and (earlier := scheduler.settled()):
+        if matrix.repeat.is_adaptive and (earlier := scheduler.settled()):
             self._settled |= earlier.keys()
             self._out.print(
                 f"already sure{self._by}: {len(self._settled)} of {scheduler.comparisons} comparisons",

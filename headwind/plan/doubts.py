@@ -13,10 +13,10 @@ from headwind.arm import UNKNOWN, Protocol, Role
 from headwind.format import arm_name, as_written, counted, duration, enumerated, measured, setting
 from headwind.matrix.profile import another_unit
 from headwind.matrix.reader import KeyPath, left_out, located
-from headwind.matrix.shortest import shortest, unfinished
+from headwind.matrix.shortest import Shortest, shortest, unfinished
 from headwind.matrix.units import quoted
 from headwind.matrix.values import TCP_CONGESTION
-from headwind.model import Matrix, slowed
+from headwind.model import Condition, Matrix, slowed
 from headwind.proof.expectation import Expectation
 from headwind.settings import Windows
 from headwind.verdicts.congestion import confounded, control_of
@@ -112,11 +112,7 @@ def _of_arms(matrix: Matrix) -> Iterator[Located]:
     for condition, found in unfinished(matrix.conditions, matrix.arms, matrix.timeout_s):
         least = min(found.values(), key=lambda each: each.seconds)
         if len(found) < len(matrix.arms):
-            message = (
-                f"no trial of {enumerated(map(arm_name, found))} can finish in {quoted(condition.id)} within "
-                f"`timeout: {as_written('timeout_s', matrix.timeout_s)}`: it takes at least "
-                f"{duration(math.floor(least.seconds))}"
-            )
+            message = _too_short(matrix, condition, enumerated(map(arm_name, found)), least)
             home = () if least.key == "at" else (least.direction.value,)
             yield ("profiles", condition.profile.name, *home, least.key), (message, "")
 
@@ -127,12 +123,17 @@ def _of_twins(matrix: Matrix) -> Iterator[Located]:
         for twin in [arm for arm in matrix.arms_in(condition) if arm.role is Role.SLOWER]:
             least = shortest(replace(condition, profile=slowed(condition.profile)), twin)
             if least.seconds > matrix.timeout_s >= shortest(condition, twin).seconds:
-                message = (
-                    f"no trial of {arm_name(twin)} can finish in {quoted(condition.id)} within "
-                    f"`timeout: {as_written('timeout_s', matrix.timeout_s)}`: over this slower network it takes at "
-                    f"least {duration(math.floor(least.seconds))}"
-                )
+                message = _too_short(matrix, condition, arm_name(twin), least, "over this slower network ")
                 yield ("selfcheck", "slower"), (message, "")
+
+
+def _too_short(matrix: Matrix, condition: Condition, arms: str, least: Shortest, where: str = "") -> str:
+    """The message that no trial of these arms can finish in a condition, since it takes at least `least`."""
+    timeout = f"`timeout: {as_written('timeout_s', matrix.timeout_s)}`"
+    return (
+        f"no trial of {arms} can finish in {quoted(condition.id)} within {timeout}: {where}it takes at least "
+        f"{duration(math.floor(least.seconds))}"
+    )
 
 
 def _of_names(matrix: Matrix) -> Iterator[Located]:

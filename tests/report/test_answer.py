@@ -99,8 +99,10 @@ def test_a_page_is_told_with_the_browsers_that_load_it(browsers: dict[str, str],
         for arm in (H1, H2)
     ]
     matrix = replace(example_matrix(PROFILES[0], arms=arms), conditions=(Condition(PROFILES[0], Page("page", 5, 100)),))
-    (told,) = workloads(Golden(matrix, ()).data("x"))
-    assert told.startswith(f"Workload: a page with 5 pictures of 100 bytes in {said}. Compared by time until the load ")
+    (sentence,) = workloads(Golden(matrix, ()).data("x"))
+    assert sentence.startswith(
+        f"Workload: a page with 5 pictures of 100 bytes in {said}. Compared by time until the load "
+    )
 
 
 def test_workloads_that_differ_only_in_how_long_the_server_waits_are_one_sentence() -> None:
