@@ -171,10 +171,12 @@ def run_trials(
     from headwind.plan.adaptive import time_left
     from headwind.plan.scheduler import Scheduler
     from headwind.run.data import results_of
+    from headwind.run.earlier import earlier_results
     from headwind.trial.lanes import Begun, Ended
 
     left_s = time_left(matrix.repeat.budget_s, deps.clock)
-    scheduler = Scheduler(matrix, results_of(run), left_s, backend.lanes.most, backend.cores, deps.clock)
+    known = earlier_results(matrix, run.folder.parent, run.folder)
+    scheduler = Scheduler(matrix, results_of(run), left_s, backend.lanes.most, backend.cores, deps.clock, earlier=known)
     scheduler.repeat(scheduler.incomplete)
     backend.lanes.consult(scheduler)
     other_labs = deps.other_labs if backend.host else dict  # the controller of a cluster measures nothing

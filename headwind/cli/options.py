@@ -33,7 +33,7 @@ def where_and_how_much(command: argparse.ArgumentParser, reports: str) -> None:
         "--reports",
         metavar="DIR",
         default=reports,
-        help="folder for runs (default: reports); `lab.py plan` forecasts from earlier runs in it",
+        help="folder for runs (default: reports); forecasts use the durations of trials in earlier runs there",
     )
     command.add_argument(
         "--smoke",

@@ -18,7 +18,7 @@ from headwind.format import about, blocks_text, counted, duration, enumerated
 from headwind.model import CONTROL_RATIO, Block, Matrix, Trial
 from headwind.plan.arms import asked_of_tcp
 from headwind.plan.block_order import plan_block, plan_blocks
-from headwind.plan.doubts import kept_in_order, notes_of, warnings_of
+from headwind.plan.doubts import kept_in_order, notes_of, spells_of, warnings_of
 from headwind.plan.forecast import LANE_S, START_S, Forecast
 from headwind.plan.minimum import at_most, guessed, minimum_s, too_few_blocks, what_a_budget_settles
 from headwind.plan.scheduler import Scheduler
@@ -38,9 +38,8 @@ def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
     blocks = plan_blocks(matrix)
     trials = [trial for block in blocks for trial in block.trials()]
     known = earlier_results(matrix, reports)
-    scheduler = Scheduler(matrix, (), lambda: math.inf, lanes_here(matrix.lanes), os.cpu_count() or 1)
+    scheduler = Scheduler(matrix, (), lambda: math.inf, lanes_here(matrix.lanes), os.cpu_count() or 1, earlier=known)
     for result in known:
-        scheduler.forecast.learn(result)
         scheduler.needs.learn(result)
     most = scheduler.lanes
     lanes, forecast = scheduler.worth(1, most, LANE_S, matrix.repeat.budget_s), scheduler.forecast
@@ -50,7 +49,7 @@ def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
     for block in sorted(blocks[: len(matrix.conditions)], key=lambda block: matrix.conditions.index(block.condition)):
         order = " ".join(arm.name for arm in block.order)
         out.print(escape(f"  {matrix.name_of(block.condition)} #{block.index}: {order}"), highlight=False)
-    _print_notes(matrix, out)
+    _print_notes(matrix, forecast, out)
     _print_time(matrix, blocks, scheduler, out)
     if lanes < most:
         out.print(MORE_LANES.format(most))
@@ -92,7 +91,7 @@ def _twins_text(matrix: Matrix) -> str:
     return f" (self-checks: {', '.join(texts)})" if texts else ""
 
 
-def _print_notes(matrix: Matrix, out: Console) -> None:
+def _print_notes(matrix: Matrix, forecast: Forecast, out: Console) -> None:
     """Print what is special about the networks, the matrix and this host."""
     for sentence in bursts.describe(condition.profile for condition in matrix.conditions):
         out.print(escape(sentence))
@@ -102,7 +101,8 @@ def _print_notes(matrix: Matrix, out: Console) -> None:
         f"note: this host's kernel has no congestion control {name} (`lab.py doctor`), so a run would refuse the matrix"
         for name in lacking(asked_of_tcp(matrix))
     ]
-    for warning in (*warnings_of(matrix), *notes_of(matrix), *filter(None, [too_few_blocks(matrix)]), *without):
+    notes = (*notes_of(matrix), *spells_of(matrix, forecast), *filter(None, [too_few_blocks(matrix)]), *without)
+    for warning in (*warnings_of(matrix), *notes):
         out.print(escape(warning), soft_wrap=True, highlight=False)
 
 

@@ -16,11 +16,12 @@ from headwind.matrix.reader import KeyPath, left_out, located
 from headwind.matrix.shortest import Shortest, shortest, unfinished
 from headwind.matrix.units import quoted
 from headwind.matrix.values import TCP_CONGESTION
-from headwind.model import Condition, Matrix, slowed
+from headwind.model import Block, Condition, Matrix, slowed
+from headwind.plan.forecast import OVERHEAD_S, Forecast
 from headwind.proof.expectation import Expectation
 from headwind.settings import Windows
 from headwind.verdicts.congestion import confounded, control_of
-from impair.profile import NEXT_PACKET, Direction, GilbertElliott, Link, Profile, Steps
+from impair.profile import NEXT_PACKET, SHORTEST_SPAN_S, Direction, GilbertElliott, Link, Profile, Spells, Steps
 from impair.queues import Fifo
 
 IN_ORDER = "With a rate of netem, jitter keeps packets in order: a late one delays those sent right after it"
@@ -32,6 +33,7 @@ MOST_LOST = 0.9  # on average: above it hardly any packet arrives, and retransmi
 
 # Packets: through a queue of 5 at 20 Mbit/s 4 of 8 trials did not show the rate, through one of 15 all did.
 LEAST_ROOM = 10
+MET_ALWAYS = 0.9  # share of trials
 
 Located = tuple[KeyPath, tuple[str, str]]  # its place; message and hint
 
@@ -183,6 +185,29 @@ def _reordering(matrix: Matrix) -> Iterator[str]:
     names = [name for name, link in profiles.items() if link.jitters and not link.jitters_in_order]
     if names and any(arm.protocol.transport == "quic" for arm in matrix.arms):
         yield f"network{'s' if names[1:] else ''} {enumerated(map(quoted, names))}: {REORDERING}"
+
+
+def spells_of(matrix: Matrix, forecast: Forecast) -> Iterator[str]:
+    """A note for each direction with spells: its mean loss, and the share of trials that meet a bad spell.
+
+    The latter if it is below MET_ALWAYS: a trial begins in a good spell, so it is the chance that this one ends during
+    a trial of the duration that is forecast (impair/profile.py, Spells).
+    """
+    for condition in matrix.conditions:
+        arms, profile = matrix.arms_in(condition), condition.profile
+        trial_s = max(0.0, forecast.block_s(Block(condition, 0, tuple(arms), {})) / len(arms) - OVERHEAD_S)
+        took = duration(round(trial_s, 1))
+        for direction in Direction:
+            if not isinstance(spells := profile.changes(direction), Spells):
+                continue
+            good, bad = (setting("spell_s", mean_s) for mean_s in (spells.good_s, spells.bad_s))
+            losses = [Expectation.of(link).loss for link in profile.links(direction)]
+            lost = (spells.good_s * losses[0] + spells.bad_s * losses[1]) / (spells.good_s + spells.bad_s)
+            mean = f"{good} good and {bad} bad: {measured('loss_ratio', lost)} of packets lost on average"
+            met = -math.expm1(-max(0.0, trial_s - SHORTEST_SPAN_S) / (spells.good_s - SHORTEST_SPAN_S))
+            few = f"; only about {100 * met:.0f} % of trials will meet a bad spell, if they take {took} as forecast"
+            where = f"{quoted(matrix.name_of(condition))} ({direction.value})"
+            yield f"note: spells of {where}, {mean}{few if met < MET_ALWAYS else ''}"
 
 
 def kept_in_order(matrix: Matrix) -> str:

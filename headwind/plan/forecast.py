@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from headwind.arm import Arm
-from headwind.matrix.shortest import probing
+from headwind.matrix.shortest import probing, shortest
 from headwind.metric import Unfinished
 from headwind.model import Block, Condition, Outcome, Result, Trial
 from headwind.observed import observed
@@ -24,33 +24,37 @@ LANE_S = 5.0  # until a further testbed is up: six take six times as long, and n
 
 
 class Forecast:
-    """Expected seconds of a trial; the forecast improves with every trial learnt."""
+    """Expected seconds of a trial; the forecast improves with every trial learnt.
 
-    def __init__(self, timeout_s: float, results: Iterable[Result] = ()) -> None:
+    `earlier` are results of earlier runs, which count for an arm in a condition until one of its trials is learnt.
+    """
+
+    def __init__(self, timeout_s: float, results: Iterable[Result] = (), earlier: Iterable[Result] = ()) -> None:
         self._timeout_s = timeout_s
-        self._seen: dict[tuple[str, Arm], tuple[int, float]] = {}  # number of trials, and their total time
+        self._earlier: dict[tuple[str, Arm], tuple[int, float]] = {}  # number of trials, and their total time
+        self._seen: dict[tuple[str, Arm], tuple[int, float]] = {}  # the same, of this run
         self._guesses: dict[tuple[str, Arm], float] = {}  # of a trial, before any is known
-        for result in results:
-            self.learn(result)
+        for known, each in ((self._earlier, earlier), (self._seen, results)):
+            for result in each:
+                _learn(known, result)
 
     def learn(self, result: Result) -> None:
         """Record the duration of a trial with any outcome except a lab error."""
-        if result.outcome is Outcome.LAB_ERROR:
-            return
-        wall_s = sum(result.phases_s.values()) or _client_s(result)
-        if wall_s:
-            key = result.trial.block.condition.id, result.trial.arm
-            trials, took_s = self._seen.get(key, (0, 0.0))
-            self._seen[key] = trials + 1, took_s + wall_s
+        _learn(self._seen, result)
 
     def trial_s(self, trial: Trial) -> float:
-        """Expected wall time of one trial in seconds, overhead included."""
+        """Expected wall time of one trial in seconds, overhead included.
+
+        A guess is not below the lower bound of any trial (matrix/shortest.py).
+        """
         key = trial.block.condition.id, trial.arm
-        if seen := self._seen.get(key):
-            trials, took_s = seen
+        if known := self._seen.get(key) or self._earlier.get(key):
+            trials, took_s = known
             return took_s / trials
         if key not in self._guesses:
-            guessed_s = guess_s(replace(trial.block.condition, workload=trial.workload))
+            condition = replace(trial.block.condition, profile=trial.profile)
+            least_s = shortest(condition, trial.arm).seconds
+            guessed_s = max(least_s, guess_s(replace(trial.block.condition, workload=trial.workload)))
             self._guesses[key] = OVERHEAD_S + probing(trial.profile).seconds + min(self._timeout_s, guessed_s)
         return self._guesses[key]
 
@@ -65,7 +69,7 @@ class Forecast:
     @property
     def learnt(self) -> Mapping[tuple[str, Arm], int]:
         """Number of known trials of each condition and arm."""
-        return {key: trials for key, (trials, _) in self._seen.items()}
+        return {key: trials for key, (trials, _) in (self._earlier | self._seen).items()}
 
 
 def lanes_that_pay(work_s: Callable[[int], float], up: int, most: int, up_s: float, left_s: float) -> int:
@@ -84,6 +88,16 @@ def lanes_that_pay(work_s: Callable[[int], float], up: int, most: int, up_s: flo
     (done, when), (now_done, now_when) = gain(best), gain(up)
     is_better = done >= PAYS * now_done if now_done < 1 else now_when <= PAYS * when
     return best if is_better else up
+
+
+def _learn(known: dict[tuple[str, Arm], tuple[int, float]], result: Result) -> None:
+    """Add the duration of a trial to those that are known; a lab error has none."""
+    if result.outcome is Outcome.LAB_ERROR:
+        return
+    if wall_s := sum(result.phases_s.values()) or _client_s(result):
+        key = result.trial.block.condition.id, result.trial.arm
+        trials, took_s = known.get(key, (0, 0.0))
+        known[key] = trials + 1, took_s + wall_s
 
 
 def _client_s(result: Result) -> float:

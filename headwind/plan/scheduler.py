@@ -37,7 +37,8 @@ class Scheduler:
     split; one that was interrupted runs again whole (`incomplete`). With one lane the minimum comes in the order of
     the plan. With several, blocks run in parallel if there are enough CPUs (plan/cpu_demand.py); those that need
     them all run alone, and both kinds take turns by the clock.
-    `results` are those of a resumed run, `judge` one that already has them.
+    `results` are those of a resumed run, `judge` one that already has them; `earlier` are those of earlier runs, of
+    which only the durations are used.
     """
 
     def __init__(
@@ -49,12 +50,14 @@ class Scheduler:
         cores: int = 1,
         clock: Clock = CLOCK,
         judge: Judge | None = None,
+        earlier: Iterable[Result] = (),
     ) -> None:
         self.matrix, self.lanes, self.left_s, self._clock = matrix, lanes, left_s, clock
         self._most_lanes = lanes
         self.start_s = 0.0  # for the further lanes that are wanted and not up yet
         self.judge = judge or Judge(matrix, results)
-        self.forecast, self.needs = Forecast(matrix.timeout_s), CpuDemand(cores, trial_s=self._trial_s)
+        self.forecast = Forecast(matrix.timeout_s, earlier=earlier)
+        self.needs = CpuDemand(cores, trial_s=self._trial_s)
         self._attempts: dict[str, int] = {}  # trial id -> number of attempts
         self._done: set[str] = set()  # ids of trials that need no further attempt
         # The minimum and the blocks chosen beyond it that are not done; a search has no minimum.

@@ -37,7 +37,7 @@ class Cell:
 
     certainty: Certainty
     winner: Arm | None  # None for a tie, and if unclear
-    text: str  # "HTTP/3 2.27x", "tie", "HTTP/3 1.09x slower to 1.19x faster", "only 3 blocks"
+    text: str  # "HTTP/3 2.27x", "tie", "HTTP/3 is 1.09x slower to 1.19x faster", "only 3 blocks"
     interval: str  # "[1.46, 2.53]"; empty if unclear
     metric: str = ""  # "by mean completion time"; empty for the primary one
     notes: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class Cell:
     def __str__(self) -> str:
         """The cell as text.
 
-        Such as `unclear: HTTP/3 1.09x slower to 1.19x faster; ✓ by mean completion time: HTTP/3 1.10x [1.06, 1.14]`.
+        Such as `unclear: HTTP/3 is 1.09x slower to 1.19x faster; ✓ by mean completion time: HTTP/3 1.10x [1.06, 1.14]`.
         """
         metric = f"{self.metric}:" if self.metric else ""
         first = " ".join(filter(None, (self.mark, metric, self.text, self.interval)))
@@ -72,7 +72,7 @@ def cell_of(known: Known, floors: Floors) -> Cell:
         *_drift(primary),
         *_narrowest(known),
     )
-    return _cell(primary, notes, tuple(_by_other(each) for each in known.others))
+    return _cell(primary, notes, tuple(_by_other(each, leader(primary)) for each in known.others))
 
 
 def cell_by(finding: Finding) -> Cell:
@@ -80,8 +80,11 @@ def cell_by(finding: Finding) -> Cell:
     return _cell(finding, (*reasons_of(finding), *_stalls(finding), *_drift(finding)))
 
 
-def _by_other(finding: Finding) -> Cell:
-    return replace(cell_by(finding), metric=f"by {finding.metric.label}")
+def _by_other(finding: Finding, first: Arm | None) -> Cell:
+    """The cell of another metric than the primary one, by which `first` leads, if any arm does."""
+    cell = cell_by(finding)
+    is_another = first and cell.winner and first != cell.winner
+    return replace(cell, metric=f"{'but ' if is_another else ''}by {finding.metric.label}")
 
 
 def _cell(finding: Finding, notes: tuple[str, ...], others: tuple[Cell, ...] = ()) -> Cell:

@@ -51,11 +51,11 @@ class Standing:
 
     @property
     def unfinished_text(self) -> str:
-        """The arms with unfinished trials: `unfinished: 2 (HTTP/2), 1 (HTTP/3)`; empty if all finished."""
+        """The arms with unfinished trials: `unfinished trials: 2 (HTTP/2), 1 (HTTP/3)`; empty if all finished."""
         arms = dict.fromkeys((*self.medians, *self.timeouts, *self.untimed))
         counts = ((arm, self.timeouts.get(arm, 0) + self.untimed.get(arm, 0)) for arm in arms)
         found = ", ".join(f"{count} ({arm_name(arm)})" for arm, count in counts if count)
-        return f"unfinished: {found}" if found else ""
+        return f"unfinished trials: {found}" if found else ""
 
     @property
     def certainty(self) -> Certainty:

@@ -165,7 +165,7 @@ def finding_text(finding: Finding) -> str:
         reach, interval = reach_text(finding, lambda arm: arm.name) or apart_text(finding), finding.comparison.interval
         if interval.estimate is not None and interval.has_estimate:
             word = "slower" if interval.estimate < 0 else "faster"
-            reach = f"{finding.pair.new.name} {ratio} {word} ({reach.removeprefix(f'{finding.pair.new.name} ')})"
+            reach = f"{finding.pair.new.name} {ratio} {word} ({reach.removeprefix(f'{finding.pair.new.name} is ')})"
         return f"{certainty}: {', '.join(filter(None, (reach, stalled_text(finding))))}"
     who = "tie" if verdict_of(finding) is Verdict.TIE else sides(finding)[0].name
     return f"{certainty}: {who} {lead_text(finding)}"
@@ -186,10 +186,10 @@ def apart_text(finding: Finding) -> str:
 
 
 def reach_text(finding: Finding, name: Callable[[Arm], str] = arm_name) -> str:
-    """The candidate with its possible range: `HTTP/3 1.70x slower to 1.39x faster`; empty if nothing is excluded."""
+    """The candidate with its possible range: `HTTP/3 is 1.70x slower to 1.39x faster`; empty if nothing is excluded."""
     interval = finding.comparison.interval
     is_limited = math.isfinite(interval.low) or math.isfinite(interval.high)
-    return f"{name(finding.pair.new)} {possible_text(interval)}" if is_limited else ""
+    return f"{name(finding.pair.new)} is {possible_text(interval)}" if is_limited else ""
 
 
 def possible_text(lead: Interval) -> str:

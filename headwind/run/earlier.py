@@ -36,19 +36,24 @@ def earlier_ceilings(reports: Path, engine: str, host: Mapping[str, Any]) -> lis
     return found
 
 
-def earlier_results(matrix: Matrix, reports: Path) -> list[Result]:
-    """Results of each condition of the matrix, from the newest run in `reports` that has some; none if no run has."""
+def earlier_results(matrix: Matrix, reports: Path, own: Path | None = None) -> list[Result]:
+    """Results of each condition of the matrix, from the newest run in `reports` that has some; none if no run has.
+
+    `own` is the folder of the run that asks, which does not count.
+    """
     wanted, found, opened = set(matrix.conditions), list[Result](), 0
     for folder in disk.newest_folders(reports):
+        if folder == own:
+            continue
         if not wanted or opened == REMEMBERED_RUNS:
             break
         try:
             with Run.open(folder) as run:
                 opened += 1
                 shared = wanted & set(run.matrix.conditions)
-                own = [result for result in run.results() if result.trial.block.condition in shared] if shared else []
+                known = [result for result in run.results() if result.trial.block.condition in shared] if shared else []
         except HeadwindError:
-            continue  # not a run, or unreadable: the plan works without it
-        found += own
-        wanted -= {result.trial.block.condition for result in own}
+            continue  # not a run, or unreadable: a forecast works without it
+        found += known
+        wanted -= {result.trial.block.condition for result in known}
     return found

@@ -24,6 +24,7 @@ import lab
 from headwind.cli import console as plain
 from headwind.cli import progress
 from headwind.model import Outcome
+from headwind.plan import scheduler
 from headwind.proof.attempts import MOST_ATTEMPTS
 from headwind.report.row_text import headline
 from headwind.report.trust import OTHER_LABS
@@ -82,6 +83,21 @@ def test_a_good_run_ends_with_0_and_leaves_report_and_data(fake_lab: Lab, capsys
     folder = fake_lab.folders[-1]
     assert f"report: {folder / 'report.html'}" in capsys.readouterr().out.replace("\n", "")
     assert len((folder / "trials.csv").read_text().splitlines()) == TRIALS + 1
+
+
+def test_a_run_forecasts_from_earlier_runs_and_not_from_itself(fake_lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun_with: list[int] = []
+
+    class Watched(scheduler.Scheduler):
+        def __init__(self, *given: Any, **named: Any) -> None:
+            super().__init__(*given, **named)
+            if "earlier" in named:  # advice on resuming does not ask for them
+                begun_with.append(sum(self.forecast.learnt.values()))
+
+    monkeypatch.setattr(scheduler, "Scheduler", Watched)
+    assert fake_lab.run() == 0
+    assert fake_lab.run() == 0
+    assert begun_with == [0, TRIALS]
 
 
 def test_an_unproven_attempt_is_kept_and_its_trial_runs_again(fake_lab: Lab) -> None:

@@ -93,6 +93,24 @@ def test_an_earlier_run_of_the_same_conditions_teaches(tmp_path: Path) -> None:
     assert any("loss [b]" in line and "a guess" in line for line in shown)
 
 
+def test_the_run_that_asks_is_no_earlier_one(tmp_path: Path) -> None:
+    with fake.recorded(tmp_path, MATRIX, fake.ok_results(MATRIX)) as run:
+        folder = run.folder
+    assert len(earlier_results(MATRIX, tmp_path)) == 18
+    assert earlier_results(MATRIX, tmp_path, folder) == []
+
+
+def test_the_plan_says_what_spells_lose_and_how_many_trials_meet_one(tmp_path: Path) -> None:
+    def note_on(spells: str) -> str:
+        text = MINIMAL.replace("clean: {}", f"far: {{downlink: {{loss: 1%, spells: {spells}}}}}")
+        lines = plan_of(load(text, tmp_path), tmp_path).splitlines()
+        return next(line for line in lines if line.startswith("note: spells of "))
+
+    long, short = note_on("{good: 20s, bad: 5s, loss: 81%}"), note_on("{good: 40ms, bad: 40ms, loss: 99%}")
+    assert "`far` (downlink), 20 s good and 5 s bad: 17.0 % of packets lost on average; only about" in long
+    assert short.endswith("`far` (downlink), 40 ms good and 40 ms bad: 50.0 % of packets lost on average")
+
+
 def test_a_condition_that_only_has_the_same_name_teaches_nothing(tmp_path: Path) -> None:
     earlier = fake.example_matrix(Profile("clean", downlink=Link(loss=Loss(0.01))), repeat=1)
     with fake.recorded(tmp_path, earlier, fake.ok_results(earlier)):

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from headwind.arm import H1, Protocol
+from headwind.arm import H1, H2, Protocol
+from headwind.matrix.shortest import shortest
 from headwind.model import Condition, Trial
 from headwind.plan.forecast import OVERHEAD_S, Forecast, guess_s, lanes_that_pay
 from headwind.workloads.h2load import H2load
-from impair.profile import Corrupt, Delay, GilbertElliott, Link, Loss, Profile, Rate
+from impair.profile import Clock, Corrupt, Delay, GilbertElliott, Link, Loss, Profile, Rate, Steps
 from tests import fake
 
 CLEAN, LOSS = Profile("clean"), Profile("loss", downlink=Link(loss=Loss(0.3)))
@@ -37,6 +38,31 @@ def test_a_protocol_and_a_condition_are_learnt_for_themselves() -> None:
     for other in (one(Protocol.H2), one(Protocol.H1, LOSS)):
         assert forecast.trial_s(other) == Forecast(60.0).trial_s(other)
     assert forecast.learnt == {("clean/article", H1): 1}
+
+
+def test_earlier_runs_count_until_a_trial_of_this_one_is_known() -> None:
+    trial, other = one(Protocol.H1), one(Protocol.H2)
+    earlier = [replace(fake.ok(each, 7.0), phases_s={"client": 7.0}) for each in (trial, trial, other)]
+    forecast = Forecast(60.0, earlier=earlier)
+    assert forecast.trial_s(trial) == 7.0
+    assert forecast.learnt == {("clean/article", H1): 2, ("clean/article", H2): 1}
+    forecast.learn(replace(fake.ok(trial, 3.0), phases_s={"client": 3.0}))
+    assert (forecast.trial_s(trial), forecast.trial_s(other)) == (3.0, 7.0)
+    assert forecast.learnt[("clean/article", H1)] == 1
+
+
+def test_no_guess_is_below_what_any_trial_takes() -> None:
+    blackout = Steps((0.02, 28.0), (Link(loss=Loss(1.0)), Link()))
+    far = Link(delay=Delay(0.05))
+    for profile in (
+        Profile("tunnel", far, far, downlink_changes=blackout, clock=Clock.PACKET),
+        Profile("slow", downlink=Link(rate=Rate(100_000))),
+    ):
+        condition = Condition(profile, fake.ARTICLE)
+        trial = replace(TRIALS[0], block=replace(TRIALS[0].block, condition=condition))
+        least_s = shortest(condition, trial.arm).seconds
+        assert least_s > 1
+        assert Forecast(600.0).trial_s(trial) >= OVERHEAD_S + least_s
 
 
 def test_a_stopped_trial_teaches_how_long_it_took_and_a_broken_one_nothing() -> None:

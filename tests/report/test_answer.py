@@ -339,7 +339,7 @@ def test_a_cell_by_another_metric_than_the_drawn_one_says_so() -> None:
     cell = cell_of(known, {})
     assert (cell.certainty, cell.metric, cell.winner) == (Certainty.UNCLEAR, "", None)
     assert str(cell) == (
-        "unclear: HTTP/3 1.25x slower to 1.40x faster; "
+        "unclear: HTTP/3 is 1.25x slower to 1.40x faster; "
         "\N{CHECK MARK} by mean completion time: HTTP/3 1.34x [1.20, 1.50]"
     )
 
@@ -347,8 +347,8 @@ def test_a_cell_by_another_metric_than_the_drawn_one_says_so() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "said"),
     [
-        (0.61, 1.39, "unclear: HTTP/3 1.64x slower to 1.39x faster"),
-        (0.8, math.inf, "unclear: HTTP/3 1.25x slower to faster by any factor"),
+        (0.61, 1.39, "unclear: HTTP/3 is 1.64x slower to 1.39x faster"),
+        (0.8, math.inf, "unclear: HTTP/3 is 1.25x slower to faster by any factor"),
         (*OPEN, "unclear: left open by unfinished trials"),
     ],
 )
@@ -358,7 +358,7 @@ def test_an_unclear_cell_has_the_bound_of_each_side(low: float, high: float, sai
 
 def test_a_table_has_the_estimate_of_what_is_unclear_and_the_lead_of_each_side() -> None:
     assert finding_text(finding(0.61, 1.39)) == "unclear: h3 1.09x slower (1.64x slower to 1.39x faster)"
-    assert finding_text(finding(0.8, math.inf)) == "unclear: h3 1.25x slower to faster by any factor"
+    assert finding_text(finding(0.8, math.inf)) == "unclear: h3 is 1.25x slower to faster by any factor"
     assert finding_text(finding(*OPEN)) == "unclear: left open by unfinished trials"
 
 

@@ -160,7 +160,7 @@ def test_warnings_come_before_the_table_and_trials_that_did_not_finish_are_in_it
     said = summary(RUNS["mixed"]().data("mixed"))
     assert said.index("the network was not verified") < said.index("`clean`: no impairment")
     row, *_ = (line for line in said.splitlines() if "| `loss-corrupt`: " in line)
-    assert "unfinished: 2 (HTTP/1.1), 1 (HTTP/2) |" in row
+    assert "unfinished trials: 2 (HTTP/1.1), 1 (HTTP/2) |" in row
 
 
 def test_a_self_check_that_failed_comes_before_everything_and_cannot_be_overlooked() -> None:

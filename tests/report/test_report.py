@@ -52,6 +52,7 @@ from tests.fake import (
     failed,
     invalid,
     ok,
+    ok_results,
     recorded,
     timeout,
     trials_csv,
@@ -555,6 +556,15 @@ def printed(run: Run) -> str:
 def test_the_terminal_says_the_same_answer(tmp_path: Path) -> None:
     text = "\n".join(line.rstrip() for line in terminal("mixed", tmp_path).splitlines()) + "\n"
     assert text == (GOLDEN / "terminal-mixed.txt").read_text(encoding="utf-8")
+
+
+def test_four_arms_have_their_medians_in_the_terminal(tmp_path: Path) -> None:
+    named = Arm("h3-as-shipped", Protocol.H3, overrides=Overrides(client_windows=Windows.AS_SHIPPED))
+    matrix = example_matrix()
+    matrix = replace(matrix, arms=(*matrix.arms, named))
+    with recorded(tmp_path, matrix, ok_results(matrix)) as run:
+        first, second = printed(run).splitlines()[1:3]
+    assert second.split()[2:6] == ["h1", "h2", "h3", "h3-as-shipped"], first
 
 
 def test_names_do_nothing_to_the_terminal(tmp_path: Path) -> None:

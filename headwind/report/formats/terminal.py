@@ -14,7 +14,7 @@ from headwind.report import verdicts as describe
 from headwind.report.answer import Answer, answer_of
 from headwind.report.cells import Cell
 from headwind.report.certainty import Certainty, certainty_of
-from headwind.report.ranking import MOST_COLUMNS, Standing, columns_of, pair_label
+from headwind.report.ranking import MOST_COLUMNS, Standing, columns_of
 from headwind.report.times_table import Row, notices, summary_table
 from headwind.report.verdicts import MARKS
 from headwind.run.data import RunData
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 WIDTH = 120  # columns, if the terminal is that wide
 WIDTH_OF_NAME, WIDTH_OF_CELL, WIDTH_OF_MEDIAN = 22, 23, 9  # of columns, as a rule
+WIDTH_OF_LINE = 50  # of the column with all comparisons, if they have no columns of their own
 MOST_WARNINGS = 4
 _JOINED = re.compile(
     r"(?<=[0-9]) (?=%|[nµm]?s\b|of [0-9]|\(HTTP)|(?<=of) (?=[0-9])|(?<=x) (?=slower|faster)"
@@ -104,19 +105,22 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
         title=title, title_justify="left", title_style="dim", box=None, padding=(0, 2, 0, 0), header_style="dim"
     )
     table.add_column(f"{data.matrix.place},\ncomplete blocks")
-    has_room = WIDTH_OF_NAME + len(pairs) * WIDTH_OF_CELL + len(arms) * WIDTH_OF_MEDIAN <= width
+    has_columns = len(pairs) <= MOST_COLUMNS and not rest
+    width_of_pairs = len(pairs) * WIDTH_OF_CELL if has_columns else WIDTH_OF_LINE
+    has_room = WIDTH_OF_NAME + width_of_pairs + len(arms) * WIDTH_OF_MEDIAN <= width
     for arm in arms if has_room else ():
         table.add_column(arm.name, justify="right", no_wrap=True)
-    for pair in pairs if len(pairs) <= MOST_COLUMNS and not rest else ():
+    for pair in pairs if has_columns else ():
         table.add_column(str(pair))
-    if len(pairs) > MOST_COLUMNS or rest:
-        table.add_column(f"comparisons{f'; {len(rest)} more pairs are in the report' if rest else ''}")
+    if not has_columns:
+        more = f"; {counted(len(rest), 'more pair')} {'is' if len(rest) == 1 else 'are'} in the report" if rest else ""
+        table.add_column(f"comparisons{more}")
     for standing in [each for each in found if each.rows] or found:  # a sentence names those that did not run
         blocks = counted(standing.blocks, "block") if standing.rows else "not run"
         medians = [observed_text(standing.condition.workload.primary().key, standing.medians.get(arm)) for arm in arms]
         cells = [_cell(standing.cells[pair]) for pair in pairs if pair in standing.cells]
-        if len(pairs) > MOST_COLUMNS or rest:
-            shown = [(pair_label(pair), standing.cells[pair]) for pair in pairs if pair in standing.cells]
+        if not has_columns:
+            shown = [(str(pair), standing.cells[pair]) for pair in pairs if pair in standing.cells]
             cells = [Text("\n").join(_line(label, cell) for label, cell in shown)]
         label, meaning = data.matrix.name_of(standing.condition), standing.network.meaning
         below = "".join(f"\n{clean(text)}" for text in (meaning, standing.unfinished_text) if text)
@@ -129,7 +133,7 @@ def _cell(cell: Cell) -> Text:
     from rich.text import Text
 
     text = Text(_held(clean(f"{cell.mark} {cell.text}")), style=STYLES[cell.certainty])
-    for line in filter(None, (cell.interval, *cell.notes, *map(str, cell.others))):
+    for line in filter(None, (cell.interval, *(f"({note})" for note in cell.notes), *map(str, cell.others))):
         text.append(f"\n{_held(clean(line))}", style="not bold")
     return text
 
