@@ -8,7 +8,8 @@ from typing import Any
 
 from headwind.arm import ARM_NAME, Protocol
 from headwind.format import enumerated
-from headwind.matrix.mistakes import MissingKey, Slip, value_at
+from headwind.matrix.mistakes import MissingKey, Slip, UnknownKey, value_at
+from headwind.matrix.servers import OF_SERVERS
 from headwind.matrix.shapes import PROTOCOLS, of_each, shown
 from headwind.matrix.spelling import synonym
 from headwind.matrix.units import harmless, quoted
@@ -169,6 +170,8 @@ def _controls(protocol: str) -> list[str]:
 def _of_key(slip: Slip, name: str, arm: Any, tree: Mapping[str, Any]) -> str:
     key, spoken, named = str(slip.path[2]), _protocol(name, arm), name.partition("-")[0]
     written = value_at(tree, slip.path)
+    if isinstance(slip.mistake, UnknownKey) and key in OF_SERVERS:
+        return _of_own_server(name, arm, spoken)
     if isinstance(slip.mistake, MissingKey) and key == "protocol" and named in PROTOCOLS:
         return f"add `protocol: {spoken}`, which the name {quoted(name)} begins with"
     if key == "protocol" and isinstance(written, str) and (over := _over(written)):
@@ -183,6 +186,17 @@ def _of_key(slip: Slip, name: str, arm: Any, tree: Mapping[str, Any]) -> str:
     if named != spoken and named in PROTOCOLS:
         return f"its name begins with {named}: did you mean `protocol: {named}`?"
     return _congestion(key, written, spoken)
+
+
+def _of_own_server(name: str, arm: Mapping[str, Any], spoken: str) -> str:
+    """Hint for keys of a server in an arm, such as `image`: the entry of `servers`, and the arm that names it."""
+    moved = {key: value for key, value in arm.items() if key in OF_SERVERS}
+    rest = "-".join(_further_words(name, spoken))
+    own = rest if rest and rest not in SERVERS else "my-app"
+    needed = {"image": "IMAGE", **moved, "protocols": [spoken or "h2"]}
+    verb = "belong" if len(moved) > 1 else "belongs"
+    named = enumerated(map(quoted, moved))
+    return f"{named} {verb} in an entry of `servers`: servers: {{{own}: {shown(needed)}}}, and here `server: {own}`"
 
 
 def _of_names(written: list[Any], tree: Mapping[str, Any]) -> str:
@@ -251,7 +265,8 @@ def _of_protocol(written: str, tree: Mapping[str, Any]) -> str:
         return f"{quoted(written)} is already one of the `arms`: remove it here"
     if not (parts := _split(written)):
         return ""
-    return f"a protocol with overrides is an arm: arms: {{{written}: {_pair(*parts, tree)}}}{_rest(*parts, tree)}"
+    arm = f"{{{written}: {_pair(*parts, tree)}}}{_rest(*parts, tree)}"
+    return f"a protocol with overrides is an arm: remove it here, and write arms: {arm}"
 
 
 def _over(written: str) -> str:

@@ -337,7 +337,7 @@ def _by_direction(key: str, value: Any) -> str:
     sides = {nearest(side, DIRECTIONS): each for side, each in value.items()}
     if not sides or "" in sides:
         return ""
-    return f"the direction comes first: {shown({side: {own: each} for side, each in sides.items()})}"
+    return f"the direction comes first: {shown({side: {own: each} for side, each in sides.items()})[1:-1]}"
 
 
 def of_two_values(path: Sequence[str | int], value: Any) -> str:
@@ -510,7 +510,7 @@ def _of_a_burst(value: Any, loss: Any, inside: Sequence[str | int]) -> str:
     if not (spells := _spells(value)):
         return ""
     place = "in place of `loss` " if loss or inside[-1:] == ("loss",) else ""
-    return f"for bursts that last for a time {place}write {shown(spells if inside else {'downlink': spells})}"
+    return f"for bursts that last for a time {place}write {shown(spells if inside else {'downlink': spells})[1:-1]}"
 
 
 def _spells(value: Any) -> dict[str, Any]:

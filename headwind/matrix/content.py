@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from servers.objects import size_of
 if TYPE_CHECKING:
     from headwind.matrix.workload import WorkloadKeys
 
+MOST_LOOKED_AT = 1000  # files of the folders of a folder
 FOLDER = "folder"  # in pydantic's context: where the matrix is
 
 
@@ -57,6 +59,14 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
+def _one_below(folder: Path) -> list[Path]:
+    """The content of a folder's folders; empty if it cannot be read."""
+    try:
+        return sorted(itertools.islice(folder.glob("*/*"), MOST_LOOKED_AT))
+    except OSError:
+        return []
+
+
 def where_looked(path: Path, text: str, is_wanted: Callable[[Path], bool]) -> str:
     """The hint with the path that was looked for, written as `text`, and a wanted one of a similar name next to it."""
     try:
@@ -64,6 +74,9 @@ def where_looked(path: Path, text: str, is_wanted: Callable[[Path], bool]) -> st
     except OSError:
         names = []
     near = nearest(path.name, sorted(names)) if text else ""
+    inner = [each for each in _one_below(path.parent) if each.name == path.name and is_wanted(each)] if text else []
+    if not near and inner:
+        near = str(inner[0].relative_to(path.parent))
     proposal = f"did you mean {quoted(Path(text).parent / near)}? " if near else ""
     return f"{proposal}the path is relative to this file: {harmless(path.resolve())}"
 

@@ -9,7 +9,7 @@ from functools import reduce
 from types import MappingProxyType
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from headwind.format import enumerated
 from headwind.matrix import nowhere
@@ -34,7 +34,16 @@ from headwind.matrix.concepts import (
 from headwind.matrix.kind_hints import as_kind, of_other_kinds
 from headwind.matrix.levels import NAME, Level, Path, kind_of, levels
 from headwind.matrix.link_keys import DirectionKeys
-from headwind.matrix.mistakes import NO_CORRELATION, MissingKey, NoContainer, Slip, Unindented, UnknownKey, value_at
+from headwind.matrix.mistakes import (
+    NO_CORRELATION,
+    MissingKey,
+    NoContainer,
+    Slip,
+    Unindented,
+    UnknownKey,
+    from_pydantic,
+    value_at,
+)
 from headwind.matrix.places import already, as_value, of_place, of_session
 from headwind.matrix.presets import NETWORKS
 from headwind.matrix.profile import ProfileKeys, of_moment
@@ -174,9 +183,22 @@ def _advised(slip: Slip, root: type[BaseModel], tree: Any) -> Slip:
             hint = hint or of_no_mapping(slip.path, written) or of_value(slip.path, above[-1], tree)
         case NoContainer():
             hint = ""
+        case MissingKey() if _of_no_kind(slip, tree):
+            hint = _of_no_kind(slip, tree)
         case _:
             hint = of_arm(slip, tree) or _of_wrong_value(slip, levels(root, tree, slip.path))
     return replace(slip, mistake=type(slip.mistake)(str(slip.mistake), hint)) if hint else slip
+
+
+def _of_no_kind(slip: Slip, tree: Any) -> str:
+    """Hint for a workload that has only a path, as that of a page has; empty for others."""
+    written = value_at(tree, slip.path[:2])
+    if slip.path[0] != "workloads" or len(slip.path) != IN_PROFILE + 1 or not isinstance(written, dict):
+        return ""
+    if written.keys() - {"browser", "visit", "discovery", "isolation"} != {"path"}:
+        return ""
+    page = shown({"kind": "page", **written})
+    return f"without a `kind` it is h2load, which needs {quoted(slip.path[-1])}; for a page in a browser write {page}"
 
 
 def _group_named(path: Path, level: Level, hint: str) -> str:
@@ -396,6 +418,11 @@ def _of_another_form(key: str, level: Level) -> str:
         own = [name for name in form.keys if name not in level.keys]
         if meant := respelt(key, own) or synonym(key, own) or respelt(synonym(key, every), own):
             return f"did you mean `{meant}`?"
+        if key == "images" and (both := count_and_size(written[key])):
+            every_part = f"`parts: {{images: {shown(written[key])}}}`"
+            return (
+                f"for a page of pictures alone write `{shown(both)[1:-1]}`, with scripts, fonts and styles {every_part}"
+            )
         is_number = synonym(key, level.keys) and str(written.get(key)).isdecimal()
         if any(key in form.below(name).keys for name in own) and not is_number:
             return _belongs(key, level, form.homes(key), form)
@@ -550,12 +577,25 @@ def _fitting(value: Any, home: Level, key: str) -> Any:
     minutes = re.sub(r"(?<=[0-9]) *m$", "min", value) if isinstance(value, str) else value
     if home.model and minutes != value and takes(home.model, key, minutes):
         return minutes
+    if home.model and (better := _proposed(home.model, key, value)):
+        return better
     if home.model is None or _takes(home, key, value):
         return value
     field = home.model.model_fields.get(key)
     more = field.json_schema_extra if field else None
     default = more.get("default") if isinstance(more, dict) else None
     return default if isinstance(default, str) and default.isalpha() else None
+
+
+def _proposed(model: type[BaseModel], key: str, value: Any) -> str:
+    """The value that a key's own hint proposes for a text, such as `30min` for `30 minutes`; empty without one."""
+    try:
+        model.model_validate({key: value})
+    except ValidationError as error:
+        hints = [slip.mistake.hint for slip in from_pydantic(error, model) if slip.path == (key,)]
+        found = re.match(r"did you mean `([^`]+)`\?", hints[0]) if hints and isinstance(value, str) else None
+        return found[1] if found and takes(model, key, found[1]) else ""
+    return ""
 
 
 def _of_one_unit(key: str, values: Any) -> Any:
@@ -591,7 +631,7 @@ def _written(
     text = ", ".join(f"{harmless(key)}: {shown(value)}" for key, value in every.items())
     if isinstance(inside, dict) and inside:
         text += ", ..."
-    note = ""
+    note = f"; for at most {inside} blocks write `max: {inside}`" if own == "min" else ""
     if home.model is DirectionKeys and (more := lacking({**(inside if isinstance(inside, dict) else {}), **every})):
         example, needing = shown(more)[1:-1], quoted(next(iter(entries)))
         text, note = f"{example}, {text}", f"; {quoted(example)} is an example of what {needing} needs"

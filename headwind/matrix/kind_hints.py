@@ -39,6 +39,8 @@ def _kinds(key: str, level: Level) -> str:
     written = level.written if isinstance(level.written, dict) else {}
     if is_objects(key) and level.others and "kind" not in written:
         return f"for objects of one size write {shown(as_objects(written.get(key), written))}"
+    if written.get("kind") == "transfer" and key in ("requests", "connections") and written.get(key) == "1":
+        return "remove it: a transfer is one object over one connection"
     having = [model for model in level.others if key in model.model_fields]
     if level.model and "kind" in written and (found := _of_two_forms(key, level, having)):
         return found

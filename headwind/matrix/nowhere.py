@@ -46,7 +46,9 @@ ROWS = (
         "the lab fetches objects and pages; {kind: transfer, size: 2MB} is the nearest to a segment of a video",
         _ENTRIES),
     Row("stage ramp up rampup", "there are no ramps: `connections` is the same for the whole trial; a network that "
-        "changes during it has `at`", _ANYWHERE),
+        "changes during it has `at`", ("", *_ENTRIES)),
+    Row("stage ramp", "each change is a moment of `at`, counted from the start: at: {1s: {downlink: {rate: 1mbit}}, "
+        "3s: {}}", ("profiles",)),
     Row("ipv6 ipv4 ip inet family", "the test links have IPv4 only, and no key changes that", _ANYWHERE),
     Row("mtu mss pmtu", "no key sets the MTU: each link takes packets of up to 1500 bytes", _ANYWHERE),
     Row("rps qps vus users arrival executor sleep pause pacing interval",
@@ -67,6 +69,9 @@ ROWS = (
         "`image: my-app`", ("servers",)),
     Row("depends on link network container name", "each server is one container, which the lab starts and names",
         ("servers",)),
+    Row("cpu", "the client's CPU is not slowed: remove it", _ANYWHERE),
+    Row("browser", "it is a key of a workload of `kind: page`, `chromium` by default; to compare browsers: arms: "
+        "{h3-firefox: {protocol: h3, browser: firefox}}", ("",)),
     Row("keepalive keep alive reuse pool", "each trial opens new connections and keeps them to its end", _ENTRIES),
     Row("cache caching", "{kind: page, visit: repeat} loads a page again, with its cache", _ENTRIES),
     Row("output", "`lab.py report RUN --output FILE` copies the page of a run"),
@@ -111,4 +116,5 @@ def of_unknown(path: Path, level: Level) -> str:
     if is_path or respelt(key, level.keys) or synonym(key, level.keys) or level.has(key):
         return ""
     is_load = str(path[0]) == "workloads" and re.fullmatch(r"[0-9.]+ *(?:/ *s|rps|req.*)", str(written.get(key)))
-    return answer("rps" if is_load else key, str(path[0]) if path[1:] else "")
+    is_cpu = "cpu" in form(in_words(key)).split()
+    return answer("rps" if is_load else "cpu" if is_cpu else key, str(path[0]) if path[1:] else "")

@@ -53,6 +53,7 @@ RebindKind = Annotated[Rebind, Written(
 )]  # fmt: skip
 
 
+KEEP_ONE = "keep one of them; a burst at a fixed time is `500ms: {downlink: {loss: 100%}}, 600ms: {}` under `at`"
 OWN_CHANGES = {  # keys of a direction that change it by themselves: why they are not under `at`
     "spells": ("`spells` begin with the trial", "write them next to `at`, or a loss here"),
     "trace": ("a `trace` begins with the trial", "give it a profile without `at`, or write a rate here"),
@@ -170,7 +171,7 @@ class ProfileKeys(StepKeys):
         if len(written) > 1:
             message = f"{quoted(written[0])} and {quoted(written[1])} both change the network"
             where = ("at",) if written[0] == "at" else (self._home(written[1]), written[1])
-            yield Slip(where, Mistake(message, "keep one of them"), at_key=True)
+            yield Slip(where, Mistake(message, KEEP_ONE), at_key=True)
         if "at" in written:
             if not self.at:
                 yield Slip(

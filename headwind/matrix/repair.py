@@ -14,6 +14,7 @@ from headwind.matrix.concepts import of_bursts
 from headwind.matrix.levels import Level, Path, kind_of, levels
 from headwind.matrix.link_keys import DirectionKeys
 from headwind.matrix.mistakes import Slip, UnknownKey
+from headwind.matrix.servers import OF_SERVERS
 from headwind.matrix.shapes import YES, as_objects, count_and_size, is_objects
 from headwind.matrix.spelling import respelt, synonym
 from headwind.matrix.spelt_out import as_rate, names_directions
@@ -45,7 +46,8 @@ class Repair:
             return False
         if above[-1:] == ["both"] and names_directions(level.written):
             return False  # the hint has both directions
-        if nowhere.of_unknown(path, level) or (above[-1:] == ["loss"] and of_bursts(level.written)):
+        is_of_server = above[:1] == ["arms"] and key in OF_SERVERS  # the hint has the server
+        if is_of_server or nowhere.of_unknown(path, level) or (above[-1:] == ["loss"] and of_bursts(level.written)):
             return False
         if model := level.kind_as_key(str(key), level.written[str(key)]):
             return self._repair_kind_as_key(path, level, model)

@@ -9,7 +9,7 @@ from pydantic import field_validator, model_validator
 
 from headwind.matrix import values
 from headwind.matrix.keys import Keys, key
-from headwind.matrix.mistakes import MissingKey, Slip, Slips, raise_any
+from headwind.matrix.mistakes import Slip, Slips, raise_any
 from headwind.matrix.units import Mistake, choose, quoted, scalar
 from headwind.matrix.values import Written, whole
 from headwind.servers import SERVERS, Contract, Fresh, Program, Server, own_server
@@ -153,7 +153,7 @@ class ServerKeys(Keys):
         interop = self.contract is Contract.QUIC_INTEROP
         if not self.protocols and not interop:
             hint = "protocols: which it speaks, such as [h1, h2]; only those are measured"
-            raise Slips([Slip(("protocols",), MissingKey("`protocols` is missing", hint), at_key=True)])
+            raise Slips([Slip(("protocols",), Mistake("`protocols` is missing", hint), at_key=True)])
         slips = []
         if interop and self.port != INTEROP_PORT:
             message = f"a server with `contract: quic-interop` listens on port {INTEROP_PORT}"
@@ -178,3 +178,6 @@ class ServerKeys(Keys):
             self.image, self.spoken, tuple(self.command), tuple(self.env.items()), self.port, self.ready or "",
             self.contract, self.fresh,
         ))  # fmt: skip
+
+
+OF_SERVERS = frozenset(ServerKeys.model_fields) - {"protocols"}  # keys that no arm has; `protocols` may be `protocol`

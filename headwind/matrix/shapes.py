@@ -126,7 +126,9 @@ def of_entries(group: str, entries: Sequence[Any]) -> str:
         return f"these are names, not a list: {group}: {{{harmless(next(iter(first)))}: {shown(entry)}}}"
     if group == "env" and (pairs := [each.split("=", 1) for each in entries if isinstance(each, str) and "=" in each]):
         return f"each variable is a key: {group}: {shown(dict(pairs))}"
-    return f"each has a name, instead of a place in a list: {group}: {{{with_name(first)}}}"
+    every = all(isinstance(each, dict) and each.get("name") for each in entries)
+    inside = ", ".join(map(with_name, entries)) if every else with_name(first)
+    return f"each has a name, instead of a place in a list: {group}: {{{inside}}}"
 
 
 def with_name(keys: Mapping[str, Any]) -> str:
@@ -310,8 +312,9 @@ def of_condition(path: Path, level: Level, tree: Any) -> str:
     if path[:1] not in (("conditions",), ("smoke",)) or len(path) > 2:
         return ""
     written = level.written
-    if isinstance(written, dict) and written.keys() <= {"profiles", "workloads"}:
-        return f"each entry of the list begins with a dash: `- {shown(written)}`"
+    if isinstance(written, dict) and written and all(map(_group_of, written)):
+        entry = {_group_of(key): _known_names(each, tree.get(_group_of(key))) for key, each in written.items()}
+        return f"each entry of the list begins with a dash: `- {shown(entry)}`"
     entries = [{key: value} for key, value in written.items()] if isinstance(written, dict) and written else [written]
     groups = {group: [*own] for group in ("profiles", "workloads") if isinstance(own := tree.get(group), dict)}
     found = list(filter(None, (_condition(entry, groups) for entry in entries)))
@@ -320,6 +323,17 @@ def of_condition(path: Path, level: Level, tree: Any) -> str:
     if whole := _of_halves(tree.get(path[0]), groups):
         return f"did you mean one entry: {path[0]}: [{shown(whole)}]?"
     return f"did you mean {f'`- {shown(found[0])}`' if len(path) == 1 else shown(found[0])}?" if found else ""
+
+
+def _known_names(names: Any, group: Any) -> list[Any]:
+    """The names of one or several entries of a group, spelt as there."""
+    known = list(group) if isinstance(group, dict) else []
+    return [respelt(str(each), known) or each for each in (names if isinstance(names, list) else [names])]
+
+
+def _group_of(key: str) -> str:
+    """`profiles` or `workloads` for either in plural or singular; empty for other keys."""
+    return respelt(key, ["profiles", "workloads"])
 
 
 def _of_halves(entries: Any, groups: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
@@ -356,6 +370,8 @@ def of_several(path: Path, values: Sequence[Any]) -> str:
     entry = {"workloads": "a workload", "profiles": "a profile", "arms": "an arm", "servers": "a server"}.get(
         str(path[0])
     )
+    if path[0] == "workloads" and path[-1] == "browser":
+        return "one browser stands here: for another one write arms: {h3-firefox: {protocol: h3, browser: firefox}}"
     files = "; or fetch files of your site (`content`, `paths`)" if path[-1] == "size" else ""
     return f"one value stands here: for several write {quoted(path[0])} with {entry} for each{files}" if entry else ""
 

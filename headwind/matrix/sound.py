@@ -85,6 +85,8 @@ def _place(slip: Slip, tree: Any) -> Path:
             return path[:3] if isinstance(value_at(tree, path[:2]), dict) else path[:2]
         case "workloads" if len(path) > 2 and path[2] not in ("kind", "paths") and not is_unknown:
             return path[:3] if isinstance(value_at(tree, path[:2]), dict) else ()
+        case "servers" if len(path) > 2 and value_at(tree, (*path[:2], "image")):
+            return path[:3]
         case "servers" | "compare":
             return path[:2]
         case "repeat" if path[1] in UNREAD:
@@ -107,6 +109,8 @@ def _replace(tree: dict[str, Any], place: Path, slip: Slip, *, is_filled: bool) 
         home[last] = {}
     if place[0] == "arms" and last in ("protocol", "congestion"):  # either may be the one that was not meant
         home["protocol"] = str(place[1]).partition("-")[0]
+    elif place[0] == "servers":
+        home |= {last: SERVER[str(last)]} if last in SERVER else {}
     elif place[0] == "workloads":
         home |= {last: NEEDED[str(last)][is_filled]} if last in NEEDED else {}
     elif place[0] == "profiles" and is_filled and place[2] in DIRECTIONS:

@@ -11,7 +11,7 @@ from headwind.matrix.link_keys import DirectionKeys
 from headwind.matrix.shapes import shown
 from headwind.matrix.spelling import form, in_words, respelt, synonym
 from headwind.matrix.sweep import DIRECTIONS
-from headwind.matrix.units import LEAST_KBIT, TIME, USUAL_UNITS, Mistake, is_number, with_unit
+from headwind.matrix.units import LEAST_KBIT, MEGA, TIME, USUAL_UNITS, Mistake, is_number, with_unit
 from headwind.matrix.wording import NUMBER
 
 UNITS = {  # in other tools' names of keys, such as `delay_ms` and `throughputKbps`, by form
@@ -23,6 +23,8 @@ IN_BOTH = "`both` has no directions in it"
 LEAST_LINE = 56  # kbit/s: a smaller number is in mbit/s
 TOGETHER = "in place of these keys"
 ONE_WAY = "a delay is one way, half of a round trip"
+BANDWIDTHS = {"in": "downlink", "out": "uplink"}  # in WebPageTest's `bwIn` and `bwOut`
+SLOW_CPU = re.compile("cpu", re.IGNORECASE)  # as in `cpuSlowdownMultiplier`: no part of a network
 CHROMES = {"download", "upload"}  # in Chrome's names, alone or with `throughput`
 _BITS = re.compile(rf"({NUMBER}) ?([kmg])(?:bps|b/s|bits?/s|bit)", re.IGNORECASE)
 
@@ -35,6 +37,7 @@ def as_rate(value: Any) -> str:
 
 def half(value: Any) -> str:
     """Delay in one direction, half of a round trip; dots if the value is no time."""
+    value = re.sub(r"(?<=[0-9]) (?=[a-z])", "", value) if isinstance(value, str) else value
     try:
         TIME.parse(value)
     except Mistake:
@@ -45,11 +48,14 @@ def half(value: Any) -> str:
 
 def of_directions(inside: Sequence[str | int], keys: Mapping[str, Any]) -> str:
     """Hint for all keys of a profile, or of its `both`, of which some have a direction in their name."""
-    is_several = inside in ((), ("both",)) and len(keys) > 1 and names_directions(keys)
+    is_spelt_out = names_directions(keys) or (not inside and sum(bool(_parts(key)[1]) for key in keys) > 1)
+    is_several = inside in ((), ("both",)) and len(keys) > 1 and is_spelt_out
     directions = _of_directions(keys, is_both=bool(inside)) if is_several else {}
     if not directions:
         return ""
-    text = f"write {shown(directions)[1:-1]}"
+    sides = list(directions.values())
+    is_alike = len(sides) > 1 and sides[0] == sides[1] and not inside and not names_directions(keys)
+    text = f"write {shown({'both': sides[0]} if is_alike else directions)[1:-1]}"
     return f"{IN_BOTH}: in its place {text}" if inside else f"{TOGETHER} {text}{_round_trip(keys)}"
 
 
@@ -98,6 +104,8 @@ def _of_directions(keys: Mapping[str, Any], *, is_both: bool) -> dict[str, dict[
         sides, _, name = _parts(key)
         rate = _rate(key, value, keys) if sides and not name else ""
         own = "rate" if rate else _own_key(name)
+        if not own and SLOW_CPU.search(key):
+            continue
         if not own:
             return {}
         if _is_no_loss(own, value):
@@ -124,6 +132,8 @@ def _parts(key: str) -> tuple[list[str], list[str], str]:
     """Directions, units, and the other words of a key's name."""
     words = re.findall(r"[^\W_]+", in_words(key).casefold())
     sides = {word: side for word in words if (side := respelt(word, DIRECTIONS) or synonym(word, DIRECTIONS))}
+    if "bw" in words:
+        sides |= {word: BANDWIDTHS[word] for word in words if word in BANDWIDTHS}
     units = [form(word) for word in words if form(word) in UNITS]
     name = " ".join(word for word in words if word not in sides and form(word) not in UNITS)
     return list(dict.fromkeys(sides.values())), units, name
@@ -133,7 +143,9 @@ def _tools(keys: Iterable[str]) -> list[str]:
     """The tools that have such keys as `downloadThroughput` or `bwDown` in their networks, and round trips there."""
     words = [{*form(in_words(key)).split()} for key in keys]
     chromes = any(each & CHROMES and each <= CHROMES | {"throughput"} for each in words)
-    return ["Chrome"] * chromes + ["WebPageTest"] * any("bw" in each and each & {"down", "up"} for each in words)
+    return ["Chrome"] * chromes + ["WebPageTest"] * any(
+        "bw" in each and each & {"down", "up", *BANDWIDTHS} for each in words
+    )
 
 
 def _round_trip(keys: Iterable[str]) -> str:
@@ -149,7 +161,7 @@ def _rate(key: str, value: Any, neighbours: Mapping[str, Any]) -> str:
     lines = [Decimal(str(each)) for name, each in neighbours.items() if _parts(name)[0] and is_number(each)]
     most = max(lines, default=Decimal(0))
     is_chromes = "Chrome" in _tools([key]) and (most >= LEAST_KBIT or "latency" in map(form, neighbours))
-    is_kbit = is_chromes or ("WebPageTest" in _tools([key]) and most >= LEAST_LINE)
+    is_kbit = (is_chromes or ("WebPageTest" in _tools([key]) and most >= LEAST_LINE)) and most < MEGA
     return f"{value}kbit" if is_kbit else rate
 
 

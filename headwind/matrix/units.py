@@ -18,7 +18,7 @@ from headwind.matrix.wording import NUMBER
 
 MEGA = 10**6
 USUAL_UNITS = {"delay": "ms", "jitter": "ms", "rate": "kbit", "loss": "%"}  # of their numbers without a unit
-LEAST_KBIT = 1000  # a rate without a unit is in kbit from here on, in mbit below
+LEAST_KBIT = 1000  # a rate without a unit is in kbit from here on, in mbit below, and in bit from MEGA on
 LONGEST_NUMBER = 30  # characters; more than any value needs, and few enough to print
 MOST_PROPOSED = 8  # proposals for a text
 MOST_LISTED = 30  # words
@@ -79,6 +79,8 @@ def with_unit(key: str, value: Any) -> Any:
     """Value of a direction's key, a number with its usual unit; a share below 1 stays, as its unit is unclear."""
     if key not in USUAL_UNITS or not is_number(value) or (key == "loss" and Decimal(value) < 1):
         return value
+    if key == "rate" and Decimal(value) >= MEGA:
+        return f"{(Decimal(value) / MEGA).normalize():f}mbit"
     unit = "mbit" if key == "rate" and Decimal(value) < LEAST_KBIT else USUAL_UNITS[key]
     return f"{value}{unit}"
 

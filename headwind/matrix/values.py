@@ -206,6 +206,8 @@ def _object_bytes(value: Any) -> int:
 
 
 def _several(value: Any) -> Several:
+    if isinstance(value, dict) and (hint := _several_meant(" ".join(map(str, value.values())))).startswith("did you"):
+        raise units.NotOneValue("there is a mapping where one value is expected", hint)
     text = scalar(value, "`8 x 10kB`")
     if text == NO_FILES:
         return Several(0, 0)

@@ -49,7 +49,24 @@ def warnings_of(matrix: Matrix) -> list[str]:
 
 def notes_of(matrix: Matrix) -> list[str]:
     """Notes as they are printed: networks that reorder packets or are left out, and what else a comparison mixes in."""
-    return [f"note: {sentence}" for sentence in (*_reordering(matrix), *_left_out(matrix), *confounded(matrix))]
+    found = (*_reordering(matrix), *_lasting(matrix), *_left_out(matrix), *confounded(matrix))
+    return [f"note: {sentence}" for sentence in found]
+
+
+def _lasting(matrix: Matrix) -> Iterator[str]:
+    """A note on networks that stay changed until the end of the trial."""
+    for profile in {condition.profile.name: condition.profile for condition in matrix.conditions}.values():
+        ends = [
+            changes.moments_s[-1] for direction in Direction
+            if isinstance(changes := profile.changes(direction), Steps)
+            and changes.period_s is None and changes.links[-1] != profile.link(direction)
+        ]  # fmt: skip
+        if ends:
+            last_s = max(ends)
+            yield (
+                f"{quoted(profile.name)} stays changed from {setting('at_s', last_s)} to the end of the trial; a later "
+                f"moment restores it: {_later(last_s)}"
+            )
 
 
 def _left_out(matrix: Matrix) -> Iterator[str]:

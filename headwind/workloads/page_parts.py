@@ -161,9 +161,10 @@ class PagePartsKeys(PageLoadKeys):
         """Check that nothing is written next to the parts that contradicts them. Raises Slips."""
         names = [name for name in ("requests", "size") if isinstance(written, dict) and name in written]
         if names:
-            mistake = "{} does not go with `parts`"
-            raise Slips([Slip((name,), Mistake(mistake.format(f"`{name}`"), "remove it: each part has its own number "
-                                               "and size"), at_key=True) for name in names])  # fmt: skip
+            mistake, hint = "{} does not go with `parts`", "remove it: each part has its own number and size"
+            if len(names) > 1 and isinstance(written["parts"], dict) and "images" not in written["parts"]:
+                hint = f"the pictures are a part: write `images: {written['requests']} x {written['size']}` in `parts`"
+            raise Slips([Slip((name,), Mistake(mistake.format(f"`{name}`"), hint), at_key=True) for name in names])
         return written
 
     def to_model(self, name: str) -> PageParts:

@@ -1,4 +1,4 @@
-"""The benches that read recorded runs, without a lab: one replays them, one tells what they knew and when."""
+"""The benches that read recorded runs, without a lab: a replay, what they knew and when, two revisions compared."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import answered, scheduling
+from bench import answered, same, scheduling
 from headwind.model import Outcome, Repetition, Result
 from headwind.run.data import RunData
 from tests import fake
@@ -71,3 +71,30 @@ def test_the_bench_of_answers_counts_what_had_ended_by_then(tmp_path: Path, caps
     assert first[2] == last[2] == "6"
     assert int(first[3]) < int(last[3]) == 6, "sure"
     assert int(first[4]) < int(last[4]) == 6, "sure or bounded"
+
+
+def csv_of(folder: Path, factor: float, blocks: int, outcome: str = "ok") -> Path:
+    """A run folder with the given blocks, in which h3 is `factor` times as fast as h2, give or take 4 %."""
+    folder.mkdir()
+    drawn = random.Random(f"{folder.name} {blocks}")
+    lines = ["profile,workload,arm,block,outcome,total_s"]
+    for block in range(blocks):
+        lines.append(f"clean,page,h2,{block},ok,{factor * drawn.lognormvariate(0, 0.04)}")
+        lines.append(f"clean,page,h3,{block},{outcome},1.0")
+    (folder / "trials.csv").write_text("\n".join(lines))
+    return folder
+
+
+def test_two_revisions_tie_shift_or_have_too_few_blocks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def verdict(factor: float, blocks: int) -> str:
+        before, after = tmp_path / f"before-{factor}-{blocks}", tmp_path / f"after-{factor}-{blocks}"
+        same.main(["--before", str(csv_of(before, 1.2, blocks)), "--after", str(csv_of(after, factor, blocks))])
+        (line,) = capsys.readouterr().out.splitlines()[2:]
+        assert line.startswith(f"| clean/page | h3 against h2 | {blocks}, {blocks} | 1.")
+        return line.split("|")[-2].strip()
+
+    assert [verdict(1.2, 100), verdict(1.32, 100), verdict(1.2, 2)] == ["tie", "shift", "unknown"]
+
+
+def test_trials_that_did_not_finish_are_in_no_ratio(tmp_path: Path) -> None:
+    assert same.ratios([csv_of(tmp_path / "run", 1.2, 5, "timeout")], "total_s") == {}

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 WIDTH = 120  # columns, if the terminal is that wide
 WIDTH_OF_NAME, WIDTH_OF_CELL, WIDTH_OF_MEDIAN = 22, 23, 9  # of columns, as a rule
-WIDTH_OF_LINE = 50  # of the column with all comparisons, if they have no columns of their own
+WIDTH_OF_LINE = 50  # of the column with all comparisons, if each has no column
 MOST_WARNINGS = 4
 _JOINED = re.compile(
     r"(?<=[0-9]) (?=%|[nµm]?s\b|of [0-9]|\(HTTP)|(?<=of) (?=[0-9])|(?<=x) (?=slower|faster)"
