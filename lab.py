@@ -249,7 +249,7 @@ def resumed_matrix(folder: Path, options: argparse.Namespace) -> Matrix:
 
 
 def command_experiments(options: argparse.Namespace) -> int:
-    """Repeat experiments that others published, and write one page of results."""
+    """Repeat published experiments and write one page of results."""
     from headwind.cli.experiments import Experiment, chosen, draw, run_all
 
     reports = commands.reports_folder(options)

@@ -186,7 +186,7 @@ def report_several(runs: Sequence[Run], output: Path | None) -> None:
 
 
 def command_published(options: argparse.Namespace) -> int:
-    """Print or write a document that compares published figures with the results of runs."""
+    """Compare published figures with the results of runs; print the document, or write it to a file."""
     from headwind.cli.experiments import overview
     from headwind.cli.runs import run_folders
     from headwind.errors import UsageError
@@ -282,7 +282,7 @@ def command_validate(options: argparse.Namespace) -> int:
 
 
 def command_profiles(options: argparse.Namespace) -> int:
-    """List the built-in networks that a matrix can name, with their sources."""
+    """List the built-in networks that a matrix can use by name, with their sources."""
     from headwind.cli.console import console
     from headwind.cli.profiles import print_profiles
 
@@ -292,7 +292,7 @@ def command_profiles(options: argparse.Namespace) -> int:
 
 
 def command_doctor(options: argparse.Namespace) -> int:
-    """Check this machine, and print a fix for each problem."""
+    """Check whether this machine can run Headwind, and print a fix for each problem."""
     from headwind.cli.console import console
     from headwind.cli.doctor import Machine, examine, print_findings
 
@@ -301,7 +301,7 @@ def command_doctor(options: argparse.Namespace) -> int:
 
 
 def command_try_server(options: argparse.Namespace) -> int:
-    """Start a server, and check that every protocol gets the same bytes from it."""
+    """Start a server and check that it returns the same bytes over every protocol it supports."""
     from headwind.cli.try_server import try_server
     from headwind.servers import SERVERS
 
@@ -315,7 +315,7 @@ def command_try_server(options: argparse.Namespace) -> int:
 
 
 def command_worker(options: argparse.Namespace) -> int:
-    """Run trials here for runs that were started on another machine, until Ctrl-C."""
+    """Make this machine a worker for runs that are started on another machine, until Ctrl-C."""
     from headwind.cli.cluster import work
 
     work(options.address, options.name, say, dependencies_of(options))
@@ -335,7 +335,7 @@ def command_images(options: argparse.Namespace) -> int:
 
 
 def command_sbom(options: argparse.Namespace) -> int:
-    """Write the bill of materials (CycloneDX): all image packages and Python packages, with versions and licences."""
+    """Write the software bill of materials (CycloneDX): all image packages and Python packages, with licences."""
     from headwind.cli.sbom import write_sbom
     from headwind.testbed.images import IMAGES, ensure_images
 
@@ -345,7 +345,7 @@ def command_sbom(options: argparse.Namespace) -> int:
 
 
 def command_down(options: argparse.Namespace) -> int:
-    """Remove containers and networks that earlier runs left."""
+    """Remove Docker containers and networks left behind by earlier runs."""
     from headwind.testbed.kept_images import shared, staying
 
     deps = dependencies_of(options)
@@ -361,11 +361,11 @@ EXIT_CODES = """exit status:
   0    success; for a run: it has enough data, and the network was as requested in nearly every trial
   1    Headwind itself failed; or, after a run: too little data, or the network deviated in too many trials
   2    a mistake in the matrix or on the command line
-  3    compare: a protocol got worse
-  4    compare --strict: no protocol got worse, but some comparisons have no answer yet
+  3    compare: a protocol became slower, relative to the others
+  4    compare --strict: no protocol became slower, but some comparisons have too few blocks for an answer
   130  stopped by Ctrl-C or SIGTERM
 
-With 1, the output names the cause. docs/files.md explains how much data is enough."""
+If the status is 1, the output states the cause. docs/files.md explains how much data is enough."""
 
 
 COMMANDS_MEANT = {  # words of other tools for a command, by the command line that does it
@@ -514,7 +514,7 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
     commands.choices["run"].add_argument(
         "--resume",
         metavar="RUN",
-        help="continue the run with this folder or id; if no matrix is given, its own matrix is used",
+        help="continue an earlier run, given by its folder or id; uses its matrix unless you give another",
     )
     how_to_capture(commands.choices["run"])
     commands.choices["experiments"].add_argument(
@@ -534,10 +534,10 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
     )
     commands.choices["sbom"].add_argument("output", metavar="FILE", help="the file to write, such as sbom.cdx.json")
     commands.choices["down"].add_argument(
-        "--all", action="store_true", help="also remove those of runs in progress, including other users'"
+        "--all", action="store_true", help="also stop runs in progress, including those of other users"
     )
     commands.choices["down"].add_argument(
-        "--images", action="store_true", help="also remove the lab's images that no container uses"
+        "--images", action="store_true", help="also remove Headwind's images that no container uses"
     )
     return parser.parse_args(arguments)
 

@@ -23,7 +23,7 @@ def how_long(command: argparse.ArgumentParser, limit: str, default: str = "the b
         "--lanes",
         metavar="N",
         type=lanes,
-        help="number of parallel testbeds, or `auto`: what CPUs and memory allow (default: the matrix decides)",
+        help="number of parallel testbeds, or `auto`: as many as CPUs and memory allow (default: the matrix decides)",
     )
 
 
@@ -33,13 +33,13 @@ def where_and_how_much(command: argparse.ArgumentParser, reports: str) -> None:
         "--reports",
         metavar="DIR",
         default=reports,
-        help="folder for runs (default: reports); forecasts use the durations of trials in earlier runs there",
+        help="folder where runs are stored (default: reports); time forecasts are based on earlier runs in it",
     )
     command.add_argument(
         "--smoke",
         action="store_true",
-        help="quick check of the matrix: one trial of each protocol in each condition listed under `smoke:` in it "
-        "(all conditions if it has no `smoke:`)",
+        help="quick check of the matrix: one trial of each protocol in each condition listed under its `smoke:` key,"
+        " or in every condition if it has no such key",
     )
 
 
@@ -56,7 +56,7 @@ def how_to_measure(command: argparse.ArgumentParser, limit: str, default: str) -
     command.add_argument(
         "--cluster",
         metavar="ADDRESS",
-        help="run on other machines, through this dask scheduler, such as tcp://lab:8786",
+        help="run on other machines, through the dask scheduler at ADDRESS, such as tcp://lab:8786",
     )
     command.add_argument("-v", "--verbose", action="store_true", help="also print a line for each trial")
 
@@ -68,9 +68,9 @@ def how_to_capture(command: argparse.ArgumentParser) -> None:
         metavar="CONDITION",
         action="append",
         default=[],
-        help="at the end, run one extra trial of each protocol (or variant of it with its settings) in CONDITION, not "
-        "counted in the results, and keep its packets, TLS keys and logs; CONDITION is PROFILE/WORKLOAD, PROFILE or "
-        "`all`; may be repeated",
+        help="at the end, run one extra trial of each arm (a protocol, or a variant of it in the matrix) in CONDITION, "
+        "and keep its packets, TLS keys and logs; these trials do not count in the results. CONDITION is "
+        "PROFILE/WORKLOAD, PROFILE or `all`; may be repeated",
     )
 
 
@@ -79,23 +79,23 @@ def how_to_try(command: argparse.ArgumentParser) -> None:
     from headwind.servers import SERVERS
 
     names = ", ".join(SERVERS)
-    command.add_argument("server", metavar="NAME", help=f"{names}, or with --matrix your own server")
+    command.add_argument("server", metavar="NAME", help=f"{names}; or, with --matrix, the name of your own server")
     command.add_argument(
         "--matrix",
         metavar="FILE",
-        help="matrix that defines your server; with it, the check also fetches the files of its `content` folder",
+        help="matrix file that defines your server; the check then also fetches the files of the matrix's `content`",
     )
 
 
 def how_to_report(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `report` that `run` does not have."""
     command.add_argument(
-        "run", nargs="+", metavar="RUN", help="run folder, or the id in reports/<id>; several are shown on one page"
+        "run", nargs="+", metavar="RUN", help="a run's folder, or its id (the folder's name); several share one page"
     )
     command.add_argument(
         "--output",
         metavar="FILE",
-        help="one run: also write a copy of the page here; several runs: write their page here",
+        help="where to write the page: of one run, an extra copy; of several, in place of the folder with the runs",
     )
 
 
@@ -132,7 +132,7 @@ def how_to_compare(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--strict",
         action="store_true",
-        help="exit with 4 if no protocol got worse, but some comparisons have no answer yet",
+        help="exit with 4 if no protocol became slower, but some comparisons have too few blocks for an answer",
     )
     command.add_argument("--json", metavar="FILE", help="also write the result as JSON")
 
