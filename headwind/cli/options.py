@@ -79,7 +79,7 @@ def how_to_try(command: argparse.ArgumentParser) -> None:
     from headwind.servers import SERVERS
 
     names = ", ".join(SERVERS)
-    command.add_argument("server", metavar="NAME", help=f"{names}; or, with --matrix, the name of your own server")
+    command.add_argument("server", metavar="NAME", help=f"{names}; or, with --matrix, a name under its `servers`")
     command.add_argument(
         "--matrix",
         metavar="FILE",
