@@ -79,7 +79,7 @@ lab-resume: docker $(RUNTIME) ## Resume RUN=reports/<run-id> (default: the newes
 lab-smoke: docker $(RUNTIME) ## Smoke test: run the small matrix experiments/smoke.yaml
 	@exec $(PY) lab.py run $(SMOKE) $(ARGS)
 
-lab-experiments: docker $(RUNTIME) ## Repeat published experiments, and write one page of results; BUDGET=TIME limits the total time (default: each has the budget of its matrix)
+lab-experiments: docker $(RUNTIME) ## Repeat experiments from articles of others, and write one page of results; BUDGET=TIME limits the total time (default: each has the budget of its matrix)
 	@exec $(PY) lab.py experiments $(if $(BUDGET),--budget "$(BUDGET)") $(if $(LANES),--lanes "$(LANES)") $(ARGS)
 
 lab-run lab-smoke lab-experiments: with_images := yes # a fresh clone builds them while pip installs packages
@@ -91,7 +91,7 @@ lab-report: $(RUNTIME) ## Regenerate the report of RUN=reports/<run-id> (default
 	@$(A_RUN)
 	exec $(PY) lab.py report "$(RUN)" $(ARGS)
 
-lab-compare: $(RUNTIME) ## Report which protocols became faster or slower, relative to the others, from BASE=reports/<run-id> to RUN=reports/<run-id> (default: the newest run)
+lab-compare: $(RUNTIME) ## Report which protocols became faster or slower, relative to the others, from BASE=reports/<run-id> (required) to RUN=reports/<run-id> (RUN is by default the newest run)
 	@$(A_RUN)
 	@test -n "$(BASE)" || { echo "headwind: name the earlier run: make lab-compare BASE=reports/<run-id>" >&2; exit 2; }
 	exec $(PY) lab.py compare "$(BASE)" "$(RUN)" $(ARGS)
@@ -105,7 +105,7 @@ lab-down: $(RUNTIME) ## Remove Docker containers and networks left behind by ear
 lab-sbom: $(RUNTIME) docker ## Write the software bill of materials, sbom.cdx.json: all image packages and Python packages, with versions and licences
 	@exec $(PY) lab.py sbom $(or $(ARGS),sbom.cdx.json)
 
-lab-faults: $(DEV) docker ## Test Headwind itself: start runs, inject 200 faults at random moments, and print a table of lost results and leftovers
+lab-faults: $(DEV) docker ## Test Headwind itself: start runs, inject 200 faults at random moments, and print a table of lost results and of containers and networks left behind
 	@exec $(PY) bench/faults.py $(ARGS)
 
 ##@ The code
@@ -113,7 +113,7 @@ lab-faults: $(DEV) docker ## Test Headwind itself: start runs, inject 200 faults
 test: $(if $(ARGS),,begin-images) check pytest ## Install what the tests need, then run all checks and all tests
 
 test-thorough: export HEADWIND_THOROUGH := yes # tests/sizes.py
-test-thorough: test ## Like `make test`, with the full number of property tests and simulations
+test-thorough: test ## Like `make test`, but property tests try more cases, and simulations are longer
 
 test-kernels: $(DEV) docker ## Run the acceptance suite and the lab's matrices with Linux 6.1, 6.12 and 7.2 in the router
 	@$(PY) -m pytest --kernels tests/net/test_engine.py tests/net/test_old_kernels.py tests/net/test_kernels.py $(ARGS)

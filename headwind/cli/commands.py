@@ -186,7 +186,7 @@ def report_several(runs: Sequence[Run], output: Path | None) -> None:
 
 
 def command_published(options: argparse.Namespace) -> int:
-    """Compare published figures with the results of runs; print the document, or write it to a file."""
+    """Compare numbers from articles of others with the results of runs; print a table, or write it to a file."""
     from headwind.cli.experiments import overview
     from headwind.cli.runs import run_folders
     from headwind.errors import UsageError
@@ -487,7 +487,10 @@ OPTIONS = {
 }  # fmt: skip
 MEASURING = {  # commands, what --budget does, and its default
     "run": (
-        "time limit from when the first testbed is ready; a block running at its end is completed. TIME is a duration",
+        (
+            "time limit, from when the first testbed is ready; when it is up, a running block (one trial of every protocol) "
+            "is completed. TIME is a duration"
+        ),
         "the budget in the matrix",
     ),
     "experiments": ("share this time among all experiments", "each has the budget in its matrix"),
@@ -506,7 +509,7 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
         if name in ("run", "plan", "validate"):
             command.add_argument("matrix", nargs="?", help="the matrix file (default: matrix.yaml)")
         if name in ("run", "plan", "experiments"):
-            where_and_how_much(command, str(ROOT / "reports"))
+            where_and_how_much(command, str(ROOT / "reports"), is_plan=name == "plan")
         if name in MEASURING:
             how_to_measure(command, *MEASURING[name])
         if name == "plan":
@@ -528,17 +531,16 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
     commands.choices["worker"].add_argument("--name", help="name of this machine in reports (default: its host name)")
     for command in (commands.choices["run"], commands.choices["report"]):
         command.add_argument("--junit", action="store_true", help="also write junit.xml, a test report for CI")
-        command.add_argument("--full", action="store_true", help="also print every metric, comparison and warning")
+        command.add_argument(
+            "--full", action="store_true", help="also print every metric, comparison and warning in the terminal"
+        )
     commands.choices["images"].add_argument(
         "push", nargs="?", choices=["push"], help="push the images to the registry that $HEADWIND_REGISTRY names"
     )
     commands.choices["sbom"].add_argument("output", metavar="FILE", help="the file to write, such as sbom.cdx.json")
-    commands.choices["down"].add_argument(
-        "--all", action="store_true", help="also stop runs in progress, including those of other users"
-    )
-    commands.choices["down"].add_argument(
-        "--images", action="store_true", help="also remove Headwind's images that no container uses"
-    )
+    down = commands.choices["down"]
+    down.add_argument("--all", action="store_true", help="also stop runs in progress, including those of other users")
+    down.add_argument("--images", action="store_true", help="also remove Headwind's images that no container uses")
     return parser.parse_args(arguments)
 
 

@@ -27,19 +27,20 @@ def how_long(command: argparse.ArgumentParser, limit: str, default: str = "the b
     )
 
 
-def where_and_how_much(command: argparse.ArgumentParser, reports: str) -> None:
-    """Add the folder of the runs, by default `reports`, and the choice of a smoke test."""
+def where_and_how_much(command: argparse.ArgumentParser, reports: str, *, is_plan: bool = False) -> None:
+    """Add the folder of the runs, by default `reports`, and the choice of a smoke test, or of its plan."""
     command.add_argument(
         "--reports",
         metavar="DIR",
         default=reports,
         help="folder where runs are stored (default: reports); time forecasts are based on earlier runs in it",
     )
+    what = "plan for `run --smoke`" if is_plan else "quick check of the matrix"
     command.add_argument(
         "--smoke",
         action="store_true",
-        help="quick check of the matrix: one trial of each protocol in each condition listed under its `smoke:` key,"
-        " or in every condition if it has no such key",
+        help=f"{what}: one trial of each protocol in each condition listed under the matrix's `smoke:` key, or in "
+        "every condition if it has no such key",
     )
 
 
@@ -95,7 +96,7 @@ def how_to_report(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--output",
         metavar="FILE",
-        help="where to write the page: of one run, an extra copy; of several, in place of the folder with the runs",
+        help="where to write the page: with one run, an additional copy; with several, its only place",
     )
 
 
