@@ -488,8 +488,8 @@ OPTIONS = {
 MEASURING = {  # commands, what --budget does, and its default
     "run": (
         (
-            "time limit, from when the first testbed is ready; when it is up, a running block (one trial of every protocol) "
-            "is completed. TIME is a duration"
+            "time limit, from when the first testbed is ready; when it is up, a running block (one trial of every "
+            "protocol) is completed. TIME is a duration"
         ),
         "the budget in the matrix",
     ),
