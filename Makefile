@@ -76,10 +76,10 @@ lab-resume: docker $(RUNTIME) ## Resume RUN=reports/<run-id> (default: the newes
 	@$(A_RUN)
 	exec $(PY) lab.py run --resume "$(RUN)" $(if $(BUDGET),--budget "$(BUDGET)") $(if $(LANES),--lanes "$(LANES)") $(ARGS)
 
-lab-smoke: docker $(RUNTIME) ## Smoke test: run the small matrix experiments/smoke.yaml
+lab-smoke: docker $(RUNTIME) ## Quick check of the installation: run the small matrix experiments/smoke.yaml
 	@exec $(PY) lab.py run $(SMOKE) $(ARGS)
 
-lab-experiments: docker $(RUNTIME) ## Repeat experiments from articles of others, and write one page of results; BUDGET=TIME limits the total time (default: each has the budget of its matrix)
+lab-experiments: docker $(RUNTIME) ## Repeat experiments from published articles, and write one page of results; BUDGET=TIME limits the total time (default: each has the budget of its matrix)
 	@exec $(PY) lab.py experiments $(if $(BUDGET),--budget "$(BUDGET)") $(if $(LANES),--lanes "$(LANES)") $(ARGS)
 
 lab-run lab-smoke lab-experiments: with_images := yes # a fresh clone builds them while pip installs packages
@@ -91,7 +91,7 @@ lab-report: $(RUNTIME) ## Regenerate the report of RUN=reports/<run-id> (default
 	@$(A_RUN)
 	exec $(PY) lab.py report "$(RUN)" $(ARGS)
 
-lab-compare: $(RUNTIME) ## Report which protocols became faster or slower, relative to the others, from BASE=reports/<run-id> (required) to RUN=reports/<run-id> (RUN is by default the newest run)
+lab-compare: $(RUNTIME) ## Report which protocols became faster or slower relative to the other protocols; BASE=reports/<run-id> is the earlier run, RUN=reports/<run-id> the later one (default: the newest run)
 	@$(A_RUN)
 	@test -n "$(BASE)" || { echo "headwind: name the earlier run: make lab-compare BASE=reports/<run-id>" >&2; exit 2; }
 	exec $(PY) lab.py compare "$(BASE)" "$(RUN)" $(ARGS)

@@ -249,7 +249,7 @@ def resumed_matrix(folder: Path, options: argparse.Namespace) -> Matrix:
 
 
 def command_experiments(options: argparse.Namespace) -> int:
-    """Repeat experiments from articles of others and write one page of results."""
+    """Repeat experiments from published articles and write one page of results."""
     from headwind.cli.experiments import Experiment, chosen, draw, run_all
 
     reports = commands.reports_folder(options)

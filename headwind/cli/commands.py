@@ -186,7 +186,7 @@ def report_several(runs: Sequence[Run], output: Path | None) -> None:
 
 
 def command_published(options: argparse.Namespace) -> int:
-    """Compare numbers from articles of others with the results of runs; print a table, or write it to a file."""
+    """Compare numbers from published articles with the results of runs; print a table, or write it to a file."""
     from headwind.cli.experiments import overview
     from headwind.cli.runs import run_folders
     from headwind.errors import UsageError
@@ -232,7 +232,7 @@ def command_advise(options: argparse.Namespace) -> int:
 
 
 def command_compare(options: argparse.Namespace) -> int:
-    """Report which protocols became faster or slower, relative to the others, from one run to a later one."""
+    """Compare two runs: report which protocols became faster or slower relative to the other protocols."""
     from headwind.cli.console import console
     from headwind.cli.runs import run_folders
     from headwind.report.compare.changes_json import changes_text
@@ -488,8 +488,8 @@ OPTIONS = {
 MEASURING = {  # commands, what --budget does, and its default
     "run": (
         (
-            "time limit, from when the first testbed is ready; when it is up, a running block (one trial of every "
-            "protocol) is completed. TIME is a duration"
+            "time limit, counted from when the first testbed is ready; after it, the block in progress (one trial of "
+            "every protocol) is completed. TIME is a duration"
         ),
         "the budget in the matrix",
     ),

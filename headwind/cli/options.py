@@ -50,8 +50,8 @@ def how_to_measure(command: argparse.ArgumentParser, limit: str, default: str) -
         "--engine",
         choices=CHOICES,
         default=AUTO,
-        help="where netem runs: in the host's kernel (kernel) or in a user-mode kernel (uml); auto (default): kernel "
-        "if its netem can do all that the matrix needs, else uml",
+        help="where netem runs: in the host's kernel (`kernel`) or in a user-mode kernel (`uml`); `auto`, the default, "
+        "chooses `kernel` if the netem there can do all that the matrix needs, else `uml`",
     )
     how_long(command, limit, default)
     command.add_argument(
@@ -69,9 +69,9 @@ def how_to_capture(command: argparse.ArgumentParser) -> None:
         metavar="CONDITION",
         action="append",
         default=[],
-        help="at the end, run one extra trial of each arm (a protocol, or a variant of it in the matrix) in CONDITION, "
+        help="at the end, run one extra trial in CONDITION for each protocol (and each variant that the matrix has), "
         "and keep its packets, TLS keys and logs; these trials do not count in the results. CONDITION is "
-        "PROFILE/WORKLOAD, PROFILE or `all`; may be repeated",
+        "PROFILE/WORKLOAD, PROFILE (all its workloads) or `all`; may be repeated",
     )
 
 
@@ -91,12 +91,15 @@ def how_to_try(command: argparse.ArgumentParser) -> None:
 def how_to_report(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `report` that `run` does not have."""
     command.add_argument(
-        "run", nargs="+", metavar="RUN", help="a run's folder, or its id (the folder's name); several share one page"
+        "run",
+        nargs="+",
+        metavar="RUN",
+        help="a run's folder, or its id (the folder's name); several runs are combined on one page",
     )
     command.add_argument(
         "--output",
         metavar="FILE",
-        help="where to write the page: with one run, an additional copy; with several, its only place",
+        help="write the page to FILE: for one run, in addition to its report.html; for several, not to the runs' folder",
     )
 
 
