@@ -99,7 +99,7 @@ def how_to_report(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--output",
         metavar="FILE",
-        help="write the page to FILE: for one run, in addition to its report.html; for several, not to the runs' folder",
+        help="write the page to FILE: for one run, in addition to its report.html; for several, not to their folder",
     )
 
 
