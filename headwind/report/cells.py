@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from headwind.arm import Arm
@@ -72,7 +72,7 @@ def cell_of(known: Known, floors: Floors) -> Cell:
         *_drift(primary),
         *_narrowest(known),
     )
-    return _cell(primary, notes, tuple(_by_other(each, leader(primary)) for each in known.others))
+    return _cell(primary, notes, tuple(_by_others(known.others, leader(primary))))
 
 
 def cell_by(finding: Finding) -> Cell:
@@ -80,11 +80,13 @@ def cell_by(finding: Finding) -> Cell:
     return _cell(finding, (*reasons_of(finding), *_stalls(finding), *_drift(finding)))
 
 
-def _by_other(finding: Finding, first: Arm | None) -> Cell:
-    """The cell of another metric than the primary one, by which `first` leads, if any arm does."""
-    cell = cell_by(finding)
-    is_another = first and cell.winner and first != cell.winner
-    return replace(cell, metric=f"{'but ' if is_another else ''}by {finding.metric.label}")
+def _by_others(findings: Iterable[Finding], first: Arm | None) -> Iterator[Cell]:
+    """The cells of other metrics than the primary one, by which `first` leads, if any arm does."""
+    for finding in findings:
+        cell = cell_by(finding)
+        is_another = first and cell.winner and first != cell.winner
+        first = first or cell.winner
+        yield replace(cell, metric=f"{'but ' if is_another else ''}by {finding.metric.label}")
 
 
 def _cell(finding: Finding, notes: tuple[str, ...], others: tuple[Cell, ...] = ()) -> Cell:
