@@ -152,7 +152,8 @@ def _stalls(finding: Finding) -> Iterator[str]:
 def _drift(finding: Finding) -> Iterator[str]:
     """A note if the ratio changed during the run."""
     if verdict_of(finding).favours and finding.ratio_drifts:
-        yield "the ratio drifted during the run"
+        still = "still sure, although " if certainty_of(finding) is Certainty.SURE else ""
+        yield f"{still}the ratio drifted during the run"
 
 
 def _noise(known: Known, floors: Floors) -> Iterator[str]:

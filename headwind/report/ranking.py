@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from headwind.arm import PLAIN, Arm
-from headwind.format import arm_name
+from headwind.format import arm_name, counted
 from headwind.model import Condition, Matrix, Outcome
 from headwind.observed import Kind, Observed, figure, from_best, median
 from headwind.report.cells import Cell, Floors, cell_of
@@ -42,7 +42,7 @@ class Standing:
     medians: Mapping[Arm, Observed]  # of the primary metric, for every arm that gave data
     timeouts: Mapping[Arm, int]  # number of timeouts
     untimed: Mapping[Arm, int]  # number of trials that ended without doing their work
-    more: str  # "about 9 more until all are sure"; empty if all are settled
+    more: str  # "about 9 more blocks until each comparison is sure"; empty if all are settled
 
     @property
     def blocks(self) -> int:
@@ -139,8 +139,9 @@ def forecast_of(item: Open) -> str:
         return f"{item.missing} missing"
     if not has_forecast(item):
         return ""
-    by = " by some metric" if len(item.judged) > 1 else ""
-    return f"{f'about {item.outlook.blocks:,}' if item.outlook.blocks else 'hundreds'} more until all are sure{by}"
+    by = " by a metric" if len(item.judged) > 1 else ""
+    more = f"about {counted(item.outlook.blocks, 'more block')}" if item.outlook.blocks else "hundreds of blocks"
+    return f"{more} until each comparison is sure{by}"
 
 
 def _rank(standing: Standing) -> tuple[int, bool, bool, float]:

@@ -244,9 +244,8 @@ def _of_networks(data: RunData, concerned: Sequence[tuple[str, Result]]) -> str:
         is_everywhere = {*found} >= {data.matrix.name_of(each) for each in data.matrix.conditions}
         return merged if is_everywhere else f"in {listed(list(found))}: {merged}"
     first, *others = sorted(found, key=lambda name: -len(found[name]))
-    also = listed([f"{name} ({counted(len(found[name]), 'trial')})" for name in others])
-    trials = counted(len(found[first]), "trial")
-    return f"in {first} ({trials}), similar in {also}: {_merged(found[first])}"
+    also = listed([f"{len(found[name])} in {name}" for name in others])
+    return f"({len(found[first])} in {first}; similar: {also}): {_merged(found[first])}"
 
 
 def _merged(texts: Sequence[str]) -> str:

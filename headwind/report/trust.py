@@ -107,18 +107,20 @@ def _noise(data: RunData) -> str:
     repeated = {check.finding.condition.id for check in checks}
     few, without = len(repeated) - len(floors), len(names) - len(repeated)
     rest = [f"{few} more with too few blocks"] if few else []
-    rest += [f"not measured in the other {counted(without, data.matrix.place)}"] if without else []
+    others = counted(without, data.matrix.place).removeprefix("1 ")
+    rest += [f"not measured in the other {others}"] if without else []
     left = f" ({', '.join(rest)})" if rest else ""
     if max(floors.values()) <= margin:
-        where = f" in {named([names[name] for name in floors])}"
+        places = counted(len(floors), data.matrix.place).partition(" ")[2]
+        where = f" in the {places} {named([names[name] for name in floors])}" if len(floors) <= MOST_FLOORS else ""
         return (
-            f"measured noise: {arms} differs from its own repeat by less than {setting('margin_ratio', margin)}"
+            f"measured noise: {arms}, run twice in each block, differed by less than {setting('margin_ratio', margin)}"
             f"{where if left else ''}{left}"
         )
     by = enumerated(f"{1 + floor:.2f}x in {names[name]}" for name, floor in shown.items())
     return (
-        f"measured noise: {arms} may differ from its own repeat by up to {by}, so smaller leads there may be noise"
-        f"{left}"
+        f"measured noise: {arms}, run twice in each block, may differ by up to {by}, so smaller leads there may be "
+        f"noise{left}"
     )
 
 

@@ -321,9 +321,9 @@ def settled_by_others(data: RunData) -> list[str]:
             found = left.setdefault(line.primary.metric, {})
             found.setdefault(data.matrix.name_of(line.condition), []).append(line.pair)
     return [
-        f"comparisons that are sure by another metric get no more blocks; to run until {metric.label} is sure as well, "
-        f"write `judge: [{metric.key}]` into the matrix of a new run. This concerns "
-        f"{listed([f'{name} ({names_of(pairs)})' for name, pairs in found.items()])}"
+        f"not sure by {metric.label}, but by another metric, so they get no more blocks: "
+        f"{listed([f'{name} ({names_of(pairs)})' for name, pairs in found.items()])}. To run until {metric.label} is "
+        f"sure as well, start a new run with `judge: [{metric.key}]` in its matrix file"
         for metric, found in left.items()
     ]
 

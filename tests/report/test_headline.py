@@ -267,7 +267,9 @@ def test_a_row_with_a_sure_comparison_has_the_forecast_of_the_others_too() -> No
         for trial in trials_of(matrix)
     ]
     page = words(section(parse(render(Golden(matrix, tuple(results)).data("x"), 0.0)), "answer"))
-    assert re.search(r"12 blocks, (about \d+|hundreds) more until all are sure by some metric", page)
+    assert re.search(
+        r"12 blocks, (about \d+ more blocks?|hundreds of blocks) until each comparison is sure by a metric", page
+    )
 
 
 def test_a_lead_by_another_metric_in_a_tie_has_a_sentence() -> None:

@@ -216,8 +216,8 @@ def test_what_another_metric_settled_says_how_to_settle_the_first(tmp_path: Path
     (sentence,) = settled_by_others(data)
     first = "clean (HTTP/3 against HTTP/1.1, HTTP/3 against HTTP/2 and HTTP/2 against HTTP/1.1)"
     assert sentence == (
-        "comparisons that are sure by another metric get no more blocks; to run until total time is sure as well, "
-        f"write `judge: [total_s]` into the matrix of a new run. This concerns {first}"
+        f"not sure by total time, but by another metric, so they get no more blocks: {first}. To run until total time "
+        "is sure as well, start a new run with `judge: [total_s]` in its matrix file"
     )
     assert "`judge: [total_s]`" in unescape(summary_md(data, data.judgement, "report.html"))
     assert "<code>judge: [total_s]</code>" in render(data, 0.0)

@@ -76,7 +76,7 @@ def test_the_terminal_counts_complete_blocks(data: RunData) -> None:
     said = shown.get()
     title, first, second = said.splitlines()[:3]
     assert title.startswith(
-        "Ratios within blocks, by total time; a sure result by another metric is added if it differs"
+        "Medians, and ratios within blocks, by total time; a sure result by another metric is added if it differs"
     )
     assert first.startswith("network,  ")
     assert second.startswith("complete blocks ")

@@ -100,14 +100,15 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
     pairs, rest = columns_of(data.matrix, data.judgement)
     labels = row_text.primaries(data.matrix.conditions)
     by = f"by {labels}; a sure result by another metric is added if it differs"
-    title = f"Ratios within blocks, {by}; {MARKS[Certainty.SURE]} sure"
+    has_columns = len(pairs) <= MOST_COLUMNS and not rest
+    width_of_pairs = len(pairs) * WIDTH_OF_CELL if has_columns else WIDTH_OF_LINE
+    has_room = WIDTH_OF_NAME + width_of_pairs + len(arms) * WIDTH_OF_MEDIAN <= width
+    what = "Medians, and ratios within blocks" if has_room else "Ratios within blocks"
+    title = f"{what}, {by}; {MARKS[Certainty.SURE]} sure"
     table = Table(
         title=title, title_justify="left", title_style="dim", box=None, padding=(0, 2, 0, 0), header_style="dim"
     )
     table.add_column(f"{data.matrix.place},\ncomplete blocks")
-    has_columns = len(pairs) <= MOST_COLUMNS and not rest
-    width_of_pairs = len(pairs) * WIDTH_OF_CELL if has_columns else WIDTH_OF_LINE
-    has_room = WIDTH_OF_NAME + width_of_pairs + len(arms) * WIDTH_OF_MEDIAN <= width
     for arm in arms if has_room else ():
         table.add_column(arm.name, justify="right", no_wrap=True)
     for pair in pairs if has_columns else ():
