@@ -130,7 +130,7 @@ class TrialNote:
     @property
     def line(self) -> str:
         """The note after its number of trials: `1 trial: skipped`, `17 trials in clean: CPU-bound`."""
-        link = " " if self.text.startswith(("in ", CPU_BOUND, WAITED)) else ": "
+        link = " " if self.text.startswith(("in ", "(", CPU_BOUND, WAITED)) else ": "
         return f"{counted(len(self.trials), 'trial')}{link}{self.text}"
 
 

@@ -22,6 +22,7 @@ from headwind.proof.spans import BAD_SPELLS
 from headwind.report.row_text import named
 from headwind.report.times_table import by_arm
 from headwind.report.verdicts import dependence_text
+from headwind.run.codec import State
 from headwind.run.data import RunData, is_data
 from headwind.verdicts.assumptions import ALARM_PROBABILITY, WarningKind
 from headwind.verdicts.findings import SelfCheckFinding
@@ -65,11 +66,18 @@ def trust_line(data: RunData) -> str:
     else:
         before = ", up to its end before the changes" if data.unchanged else ""
         sentences = [f"the network of every compared trial was verified{before}"] if checks else []
-        sentences += [_noise(data), *_undetected(data)]
+        sentences += [_noise(data), *_undetected(data), *_open(data)]
     sentences += [*_unmet(data), *_unequal(data), *_machine(data)]
     if data.judgement.dependence.is_excessive:
         sentences.append(dependence_text(data.judgement.dependence))
     return " ".join(f"{text[:1].upper()}{text[1:]}." for text in sentences)
+
+
+def _open(data: RunData) -> Iterator[str]:
+    """How many self-checks have no result, if the run has ended."""
+    results = [check.passed for check in data.judgement.checks]
+    if (left := results.count(None)) and data.status.state is not State.RUNNING:
+        yield f"{counted(len(results), 'self-check')}: {results.count(True)} passed, {left} open (too few blocks)"
 
 
 def _failures(data: RunData, failed: int) -> Iterator[str]:

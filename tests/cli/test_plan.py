@@ -111,6 +111,16 @@ def test_the_plan_says_what_spells_lose_and_how_many_trials_meet_one(tmp_path: P
     assert short.endswith("`far` (downlink), 40 ms good and 40 ms bad: 50.0 % of packets lost on average")
 
 
+def test_the_plan_notes_a_network_that_stays_changed(tmp_path: Path) -> None:
+    def notes_on(at: str) -> list[str]:
+        text = MINIMAL.replace("clean: {}", f"far: {{downlink: {{rate: 30mbit}}, at: {at}}}")
+        return [line for line in plan_of(load(text, tmp_path), tmp_path).splitlines() if "stays changed" in line]
+
+    (note,) = notes_on("{1s: {downlink: {rate: 1mbit}}}")
+    assert note.endswith("`far` stays changed from 1 s to the end of the trial; a later moment restores it: `1.5s: {}`")
+    assert notes_on("{1s: {downlink: {rate: 1mbit}}, 3s: {}}") == []
+
+
 def test_a_condition_that_only_has_the_same_name_teaches_nothing(tmp_path: Path) -> None:
     earlier = fake.example_matrix(Profile("clean", downlink=Link(loss=Loss(0.01))), repeat=1)
     with fake.recorded(tmp_path, earlier, fake.ok_results(earlier)):
