@@ -293,7 +293,7 @@ def test_a_slower_network_that_was_not_detected_is_in_the_line_on_trust() -> Non
                 for trial in trials_of(matrix)]  # fmt: skip
         line_ = trust_line(Golden(matrix, tuple(slow)).data("x"))
         assert ("The 10 % slower network of the self-check in clean is not detected yet." in line_) == is_missed
-        assert ("self-checks: 1 passed, 1 open (too few blocks)." in line_) == is_missed
+        assert ("2 self-checks: 0 passed, 2 open (too few blocks)." in line_) == is_missed
 
 
 @pytest.mark.parametrize(
