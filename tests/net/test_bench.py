@@ -63,6 +63,7 @@ def test_every_bench_is_tried_here() -> None:
         "findings.py",
         "scheduling.py",
         "answered.py",
+        "same.py",
         "priorities.py",
         "traces.py",
     }  # measure nothing; tried by tests of reports, plans and traces
