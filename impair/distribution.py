@@ -30,11 +30,8 @@ def clipping(distribution: str, jitter_s: float, delay_s: float) -> tuple[str, s
     if reach == 1:
         what = f"jitter {jitter} is more than the delay {delay}"
     most_us = math.floor(round(delay_s / reach * 1e6, 3))
-    hint = (
-        f"write at most {_written(most_us / 1e6)}, or a delay of at least {least}"
-        if most_us
-        else (f"it needs a delay of at least {least}")
-    )
+    enough = f"a delay of at least {least}"
+    hint = f"write at most {_written(most_us / 1e6)}, or {enough}" if most_us else f"it needs {enough}"
     return f"{what}: netem would clip negative delays to zero", hint
 
 

@@ -47,6 +47,7 @@ from headwind.matrix.mistakes import (
 from headwind.matrix.places import already, as_value, of_place, of_session
 from headwind.matrix.presets import NETWORKS
 from headwind.matrix.profile import ProfileKeys, of_moment
+from headwind.matrix.proposals import PROPOSAL
 from headwind.matrix.shapes import (
     count_and_size,
     of_condition,
@@ -183,8 +184,8 @@ def _advised(slip: Slip, root: type[BaseModel], tree: Any) -> Slip:
             hint = hint or of_no_mapping(slip.path, written) or of_value(slip.path, above[-1], tree)
         case NoContainer():
             hint = ""
-        case MissingKey() if _of_no_kind(slip, tree):
-            hint = _of_no_kind(slip, tree)
+        case MissingKey() if hint := _of_no_kind(slip, tree):
+            pass
         case _:
             hint = of_arm(slip, tree) or _of_wrong_value(slip, levels(root, tree, slip.path))
     return replace(slip, mistake=type(slip.mistake)(str(slip.mistake), hint)) if hint else slip
@@ -574,9 +575,6 @@ def _fitting(value: Any, home: Level, key: str) -> Any:
         value = (as_rate(value) if key == "rate" else "") or with_unit(key, value)
     if home.model is DirectionKeys and key in SWEPT and isinstance(value, list | dict):
         return _of_one_unit(key, value)
-    minutes = re.sub(r"(?<=[0-9]) *m$", "min", value) if isinstance(value, str) else value
-    if home.model and minutes != value and takes(home.model, key, minutes):
-        return minutes
     if home.model and (better := _proposed(home.model, key, value)):
         return better
     if home.model is None or _takes(home, key, value):
@@ -593,7 +591,7 @@ def _proposed(model: type[BaseModel], key: str, value: Any) -> str:
         model.model_validate({key: value})
     except ValidationError as error:
         hints = [slip.mistake.hint for slip in from_pydantic(error, model) if slip.path == (key,)]
-        found = re.match(r"did you mean `([^`]+)`\?", hints[0]) if hints and isinstance(value, str) else None
+        found = PROPOSAL.match(hints[0]) if hints and isinstance(value, str) else None
         return found[1] if found and takes(model, key, found[1]) else ""
     return ""
 

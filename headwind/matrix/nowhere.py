@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headwind.matrix.spelling import form, in_words, respelt, synonym
+from headwind.matrix.spelling import form, has_word, in_words, respelt, synonym
 
 if TYPE_CHECKING:
     from headwind.matrix.levels import Level, Path
@@ -116,5 +116,4 @@ def of_unknown(path: Path, level: Level) -> str:
     if is_path or respelt(key, level.keys) or synonym(key, level.keys) or level.has(key):
         return ""
     is_load = str(path[0]) == "workloads" and re.fullmatch(r"[0-9.]+ *(?:/ *s|rps|req.*)", str(written.get(key)))
-    is_cpu = "cpu" in form(in_words(key)).split()
-    return answer("rps" if is_load else "cpu" if is_cpu else key, str(path[0]) if path[1:] else "")
+    return answer("rps" if is_load else "cpu" if has_word(key, "cpu") else key, str(path[0]) if path[1:] else "")

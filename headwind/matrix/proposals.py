@@ -14,7 +14,7 @@ from headwind.matrix.mistakes import Slip, value_at
 from headwind.matrix.units import Mistake, quoted
 
 MOST_TRIED = 20  # mistakes with a proposal: each takes a validation; a file with more keeps all of them
-_LONE_QUESTION = re.compile(r"did you mean `([^`]+)`\?")
+PROPOSAL = re.compile(r"did you mean `([^`]+)`\?")  # of one value
 _QUESTION = re.compile(r"did you mean (`[^`]+`|\[[^][{}?]*\])\?(?:$| )")
 _KEY = re.compile(r"(?:^`|, )(\w+): ")
 _OFFERS = re.compile(r"[^\s?]+(?: or [^\s?]+)*\?")
@@ -69,7 +69,7 @@ def _without_refused(slip: Slip, tree: Any, check: Check, known: set[tuple[Path,
 def _without(hint: str, refused: Mapping[str, Mistake]) -> str:
     """Hint without the refused proposals; the reason of the first one if no proposal is left."""
     proposal, mistake = next(iter(refused.items()))
-    better = _LONE_QUESTION.match(mistake.hint)
+    better = PROPOSAL.match(mistake.hint)
     if better and re.fullmatch(r"\[[^,]+\]", proposal):
         return _QUESTION.sub(lambda _: f"{mistake}, did you mean `[{better[1]}]`?", hint, count=1)
     if proposal.startswith("["):

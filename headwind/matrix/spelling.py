@@ -74,6 +74,11 @@ def in_words(text: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)
 
 
+def has_word(text: str, word: str) -> bool:
+    """True if a text, such as `cpuSlowdownMultiplier`, has the word as one of its words."""
+    return word in form(in_words(text)).split()
+
+
 def nearest(text: str, allowed: Sequence[str]) -> str:
     """Allowed word that the text is most likely a misspelling of; empty if none is close."""
     if not text or len(text) > LONGEST_WORD:

@@ -9,7 +9,7 @@ from typing import Any
 
 from headwind.matrix.link_keys import DirectionKeys
 from headwind.matrix.shapes import shown
-from headwind.matrix.spelling import form, in_words, respelt, synonym
+from headwind.matrix.spelling import form, has_word, in_words, respelt, synonym
 from headwind.matrix.sweep import DIRECTIONS
 from headwind.matrix.units import LEAST_KBIT, MEGA, TIME, USUAL_UNITS, Mistake, is_number, with_unit
 from headwind.matrix.wording import NUMBER
@@ -24,7 +24,6 @@ LEAST_LINE = 56  # kbit/s: a smaller number is in mbit/s
 TOGETHER = "in place of these keys"
 ONE_WAY = "a delay is one way, half of a round trip"
 BANDWIDTHS = {"in": "downlink", "out": "uplink"}  # in WebPageTest's `bwIn` and `bwOut`
-SLOW_CPU = re.compile("cpu", re.IGNORECASE)  # as in `cpuSlowdownMultiplier`: no part of a network
 CHROMES = {"download", "upload"}  # in Chrome's names, alone or with `throughput`
 _BITS = re.compile(rf"({NUMBER}) ?([kmg])(?:bps|b/s|bits?/s|bit)", re.IGNORECASE)
 
@@ -104,8 +103,8 @@ def _of_directions(keys: Mapping[str, Any], *, is_both: bool) -> dict[str, dict[
         sides, _, name = _parts(key)
         rate = _rate(key, value, keys) if sides and not name else ""
         own = "rate" if rate else _own_key(name)
-        if not own and SLOW_CPU.search(key):
-            continue
+        if not own and has_word(key, "cpu"):
+            continue  # `cpuSlowdownMultiplier` is no part of a network
         if not own:
             return {}
         if _is_no_loss(own, value):

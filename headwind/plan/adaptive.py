@@ -17,7 +17,6 @@ from math import ceil
 from headwind.clock import CLOCK, Clock
 from headwind.model import Block, Condition, Matrix
 from headwind.plan.block_order import plan_block
-from headwind.plan.forecast import Forecast
 from headwind.verdicts.judgement import BlockSeconds, Judge
 from headwind.verdicts.outlook import LONGEST_FORECAST_BLOCKS
 from headwind.verdicts.pending import Open
@@ -28,11 +27,6 @@ def time_left(budget_s: float | None, clock: Clock = CLOCK) -> Callable[[], floa
     """Seconds left of the budget from now on; infinite without a budget."""
     start = clock.monotonic()
     return lambda: math.inf if budget_s is None else budget_s - (clock.monotonic() - start)
-
-
-def block_seconds(matrix: Matrix, forecast: Forecast) -> BlockSeconds:
-    """Seconds that a block of a condition costs, according to the forecast."""
-    return lambda condition: forecast.block_s(Block(condition, 0, tuple(matrix.arms_in(condition)), {}))
 
 
 def choices(

@@ -16,8 +16,8 @@ from headwind.matrix.reader import KeyPath, left_out, located
 from headwind.matrix.shortest import Shortest, shortest, unfinished
 from headwind.matrix.units import quoted
 from headwind.matrix.values import TCP_CONGESTION
-from headwind.model import Block, Condition, Matrix, slowed
-from headwind.plan.forecast import OVERHEAD_S, Forecast
+from headwind.model import Condition, Matrix, slowed
+from headwind.plan.forecast import OVERHEAD_S, Forecast, block_seconds
 from headwind.proof.expectation import Expectation
 from headwind.settings import Windows
 from headwind.verdicts.congestion import confounded, control_of
@@ -210,9 +210,10 @@ def spells_of(matrix: Matrix, forecast: Forecast) -> Iterator[str]:
     The latter if it is below MET_ALWAYS: a trial begins in a good spell, so it is the chance that this one ends during
     a trial of the duration that is forecast (impair/profile.py, Spells).
     """
+    block_s = block_seconds(matrix, forecast)
     for condition in matrix.conditions:
-        arms, profile = matrix.arms_in(condition), condition.profile
-        trial_s = max(0.0, forecast.block_s(Block(condition, 0, tuple(arms), {})) / len(arms) - OVERHEAD_S)
+        profile = condition.profile
+        trial_s = max(0.0, block_s(condition) / len(matrix.arms_in(condition)) - OVERHEAD_S)
         took = duration(round(trial_s, 1))
         for direction in Direction:
             if not isinstance(spells := profile.changes(direction), Spells):

@@ -9,7 +9,7 @@ from dataclasses import replace
 from headwind.arm import Arm
 from headwind.matrix.shortest import probing, shortest
 from headwind.metric import Unfinished
-from headwind.model import Block, Condition, Outcome, Result, Trial
+from headwind.model import Block, Condition, Matrix, Outcome, Result, Trial
 from headwind.observed import observed
 from headwind.proof.expectation import Expectation
 from impair.profile import Direction
@@ -70,6 +70,11 @@ class Forecast:
     def learnt(self) -> Mapping[tuple[str, Arm], int]:
         """Number of known trials of each condition and arm."""
         return {key: trials for key, (trials, _) in (self._earlier | self._seen).items()}
+
+
+def block_seconds(matrix: Matrix, forecast: Forecast) -> Callable[[Condition], float]:
+    """Seconds that a block of a condition costs, according to the forecast."""
+    return lambda condition: forecast.block_s(Block(condition, 0, tuple(matrix.arms_in(condition)), {}))
 
 
 def lanes_that_pay(work_s: Callable[[int], float], up: int, most: int, up_s: float, left_s: float) -> int:

@@ -12,9 +12,9 @@ from collections.abc import Collection, Mapping
 from itertools import accumulate, takewhile
 
 from headwind.format import about, budget_text, listed
-from headwind.model import Block, Matrix, Repetition
+from headwind.model import Matrix, Repetition
 from headwind.plan.cpu_demand import CpuDemand
-from headwind.plan.forecast import START_S, Forecast
+from headwind.plan.forecast import START_S, Forecast, block_seconds
 from headwind.verdicts.stats import fewest_blocks
 
 GUESSED = 1.5  # maximum factor of a guess: of the networks of matrix.yaml the slowest took 1.4 and 1.6 times as long
@@ -55,11 +55,10 @@ def minimum_s(
 
     `done` are the blocks that it has already.
     """
-    found = {}
+    found, block_s = {}, block_seconds(matrix, forecast)
     for condition in matrix.conditions:
-        block = Block(condition, 0, tuple(matrix.arms_in(condition)), {})
         left = max(0, blocks_needed(matrix) - (done or {}).get(condition.id, 0))
-        found[condition.id] = left * forecast.block_s(block) * needs.share(condition, lanes)
+        found[condition.id] = left * block_s(condition) * needs.share(condition, lanes)
     return found
 
 

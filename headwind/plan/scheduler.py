@@ -9,10 +9,10 @@ from functools import partial
 
 from headwind.clock import CLOCK, Clock
 from headwind.model import AUTO, Block, Condition, Matrix, Result
-from headwind.plan.adaptive import block_seconds, choices, search_blocks
+from headwind.plan.adaptive import choices, search_blocks
 from headwind.plan.block_order import plan_blocks
 from headwind.plan.cpu_demand import CpuDemand
-from headwind.plan.forecast import Forecast, lanes_that_pay
+from headwind.plan.forecast import Forecast, block_seconds, lanes_that_pay
 from headwind.plan.minimum import affordable, minimum_s
 from headwind.proof.attempts import runs_again
 from headwind.proof.spans import ended_early

@@ -11,8 +11,7 @@ from headwind.arm import Arm
 from headwind.format import counted
 from headwind.model import DATA_OUTCOMES, Check, Condition, Matrix, Outcome, Result
 from headwind.observed import figure, order_of
-from headwind.plan.adaptive import block_seconds
-from headwind.plan.forecast import Forecast
+from headwind.plan.forecast import Forecast, block_seconds
 from headwind.proof.pooled import Pooled, pooled
 from headwind.proof.spans import TOO_EARLY, ended_early
 from headwind.proof.tally import Seen

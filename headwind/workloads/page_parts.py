@@ -162,7 +162,7 @@ class PagePartsKeys(PageLoadKeys):
         names = [name for name in ("requests", "size") if isinstance(written, dict) and name in written]
         if names:
             mistake, hint = "{} does not go with `parts`", "remove it: each part has its own number and size"
-            if len(names) > 1 and isinstance(written["parts"], dict) and "images" not in written["parts"]:
+            if len(names) > 1 and isinstance(parts := written.get("parts"), dict) and "images" not in parts:
                 hint = f"the pictures are a part: write `images: {written['requests']} x {written['size']}` in `parts`"
             raise Slips([Slip((name,), Mistake(mistake.format(f"`{name}`"), hint), at_key=True) for name in names])
         return written
