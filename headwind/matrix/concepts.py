@@ -27,7 +27,7 @@ from headwind.matrix.profile import another_unit
 from headwind.matrix.shapes import DOWN, UP, YES, shown, takes
 from headwind.matrix.spelling import form, nearest, respelt, synonym
 from headwind.matrix.spelt_out import ROUND_TRIPS, as_rate, half, of_directions, of_spelt_out
-from headwind.matrix.sweep import DIRECTIONS, SWEPT, as_list, in_a_row
+from headwind.matrix.sweep import DIRECTIONS, SWEPT, as_list, as_range, in_a_row
 from headwind.matrix.units import RATE, RATIO, SIZE, TIME, Mistake, Unit, quoted, with_unit
 from headwind.matrix.wording import NUMBER
 from impair.profile import FRAME_BYTES, Rebind
@@ -377,10 +377,10 @@ def _of_spread(value: str) -> str:
 
 def _of_sweep(key: str, value: str) -> str:
     """Hint for several values in a row, or for both ends of a range, of a key that a sweep varies; empty for others."""
-    row = in_a_row(key, value)
-    if not row and key and (span := _SPAN.fullmatch(value)):
-        row = [f"{span[1]}{span[2] or span[4]}", f"{span[3]}{span[4]}"]
-    return as_list(key, row) if row else ""
+    if row := in_a_row(key, value):
+        return as_list(key, row)
+    span = _SPAN.fullmatch(value)
+    return as_range(key, f"{span[1]}{span[2] or span[4]}", f"{span[3]}{span[4]}") if span else ""
 
 
 def _in_bursts(value: str) -> str:

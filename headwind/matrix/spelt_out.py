@@ -19,6 +19,8 @@ UNITS = {  # in other tools' names of keys, such as `delay_ms` and `throughputKb
     "mbp": "mbit", "mbit": "mbit", "bp": "bit", "percent": "%", "pct": "%",
 }  # fmt: skip
 ROUND_TRIPS = {"rtt", "ping", "round trip", "roundtrip", "round time trip"}
+TWO_WAY_LOSS = "plr"  # WebPageTest applies it in both directions: internal/traffic_shaping.py of its agent
+CPU_NOTE = "; the client's CPU is not slowed"
 IN_BOTH = "`both` has no directions in it"
 LEAST_LINE = 56  # kbit/s: a smaller number is in mbit/s
 TOGETHER = "in place of these keys"
@@ -55,7 +57,8 @@ def of_directions(inside: Sequence[str | int], keys: Mapping[str, Any]) -> str:
     sides = list(directions.values())
     is_alike = len(sides) > 1 and sides[0] == sides[1] and not inside and not names_directions(keys)
     text = f"write {shown({'both': sides[0]} if is_alike else directions)[1:-1]}"
-    return f"{IN_BOTH}: in its place {text}" if inside else f"{TOGETHER} {text}{_round_trip(keys)}"
+    note = CPU_NOTE if any(has_word(key, "cpu") for key in keys) else ""
+    return (f"{IN_BOTH}: in its place {text}" if inside else f"{TOGETHER} {text}{_round_trip(keys)}") + note
 
 
 def of_spelt_out(key: str, value: Any, inside: Sequence[str | int], neighbours: Mapping[str, Any]) -> str:
@@ -83,7 +86,7 @@ def of_spelt_out(key: str, value: Any, inside: Sequence[str | int], neighbours: 
     elif is_latency and not sides:
         note = f"{note}; {ONE_WAY}" if note else f" {ONE_WAY}"
     keys: dict[str, Any] = {own: half(written) if is_trip else written}
-    for side in sides or ([] if inside else ["downlink" if own == "loss" else "both"]):
+    for side in sides or ([] if inside else ["downlink" if _is_one_way(key, own) else "both"]):
         keys = {side: keys}
     return f"did you mean {shown(keys)[1:-1]}?{note}"
 
@@ -111,10 +114,14 @@ def _of_directions(keys: Mapping[str, Any], *, is_both: bool) -> dict[str, dict[
             continue
         written = rate or _written(key, value, keys)[0]
         is_trip = form(name) in ROUND_TRIPS or (bool(_tools(keys)) and form(name) == "latency")
-        usual = ["downlink"] if own == "loss" and not is_both else list(directions)
+        usual = ["downlink"] if _is_one_way(key, own) and not is_both else list(directions)
         for side in usual if not sides or "both" in sides else sides:
             directions[side][own] = half(written) if is_trip else written
     return {side: own for side, own in directions.items() if own}
+
+
+def _is_one_way(key: str, own: str) -> bool:
+    return own == "loss" and form(key) != TWO_WAY_LOSS
 
 
 def _is_no_loss(own: str, value: Any) -> bool:

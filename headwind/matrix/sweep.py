@@ -138,6 +138,21 @@ def as_list(key: str, values: Sequence[str]) -> str:
     return f"for a network of each value write `{key}: [{', '.join(values)}]`"
 
 
+def as_range(key: str, first: str, last: str) -> str:
+    """Hint for a sweep of `key` from one end to the other, in the steps that give the shortest numbers.
+
+    Empty if the key is not one of a sweep, or if these are not ends of a range.
+    """
+    try:
+        low, high = (SWEPT[key].parse(each) for each in (first, last))
+        usual = {steps: spaced(SWEPT[key], first, last, steps) for steps in (4, 5, 3, 6) if low < high}
+    except (Mistake, KeyError):
+        return ""
+    steps = min(usual, key=lambda each: max(map(len, usual[each])), default=0)
+    written = f"{{from: {first}, to: {last}, steps: {steps}}}"
+    return f"for a network of each value write `{key}: {written}`" if steps else ""
+
+
 def _values(key: str, written: Any) -> Sequence[tuple[int | None, str]]:
     """Texts of a sweep's values, and the index of each in its list. Raises Slips."""
     if isinstance(written, dict):

@@ -46,6 +46,7 @@ _TWO_SIZES = re.compile(r"[0-9.]+ *[kKmM]?i?B? *(?:-|to|\.\.+|\u2013) *[0-9.]+ *
 _METRIC = re.compile(r"[a-z0-9_]+_(s|bps)")
 MARGIN = (0.001, 0.5)
 CONFIDENCE = (0.5, 0.9999)
+OTHER_QUIC = "over QUIC only your own server can have another one, by its `command` or `env` (docs/servers.md)"
 QUIC_CONGESTION = list(NGINX.quic_congestion)
 # Mainline's net/ipv4/tcp_*.c, and the later BBR versions that some kernels carry.
 TCP_CONGESTION = [
@@ -267,7 +268,7 @@ def quic_congestion(value: Any, server: Server = NGINX) -> str:
     if text not in server.quic_congestion:
         raise Mistake(
             f"{server.name}'s QUIC does not support {quoted(text)}, only {server.quic_congestion[0]}",
-            "to change only TCP's, write {tcp: bbr, quic: cubic}",
+            f"to change only TCP's, write {{tcp: bbr, quic: cubic}}; {OTHER_QUIC}",
         )
     return text
 

@@ -24,11 +24,16 @@ COLUMNS = ("delay", "loss", "duplicate", "corrupt", "other")  # of the article's
 
 def headline(data: RunData) -> str:
     """The state of the run in one or two sentences: "All 72 trials ran: 70 ok, 2 timed out."."""
-    counts = Counter(result.outcome.value for result in data.latest if not was_stopped(result))
-    tally = ", ".join(f"{counts[word]:,} {spoken(word)}" for word in Outcome if counts[word])
-    stopped = _stopped(data)
-    cut = f"; {stopped} more {'was' if stopped == 1 else 'were'} {STOPPED}" if stopped else ""
-    return how_far(data).removesuffix(".") + (f": {tally}" if tally else "") + f"{cut}."
+    tally, stopped, is_over = _tally(_ran(data)), _stopped(data), data.status.state is State.FINISHED
+    again = [each for each in data.latest if not is_over and runs_again(each) and not was_stopped(each)]
+    cut = [f"{stopped} more {'was' if stopped == 1 else 'were'} {STOPPED}"] * bool(stopped)
+    cut += [f"{_tally(again)}, to be repeated"] * bool(again)
+    return "; ".join((how_far(data).removesuffix(".") + (f": {tally}" if tally else ""), *cut)) + "."
+
+
+def _tally(results: Iterable[Result]) -> str:
+    counts = Counter(result.outcome.value for result in results)
+    return ", ".join(f"{counts[word]:,} {spoken(word)}" for word in Outcome if counts[word])
 
 
 def resumed_text(data: RunData) -> str:

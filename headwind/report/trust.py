@@ -66,18 +66,24 @@ def trust_line(data: RunData) -> str:
     else:
         before = ", up to its end before the changes" if data.unchanged else ""
         sentences = [f"the network of every compared trial was verified{before}"] if checks else []
-        sentences += [_noise(data), *_undetected(data), *_open(data)]
+        sentences += [_noise(data), *_undetected(data), *_passed(data)]
     sentences += [*_unmet(data), *_unequal(data), *_machine(data)]
     if data.judgement.dependence.is_excessive:
         sentences.append(dependence_text(data.judgement.dependence))
     return " ".join(f"{text[:1].upper()}{text[1:]}." for text in sentences)
 
 
-def _open(data: RunData) -> Iterator[str]:
-    """How many self-checks have no result, if the run has ended."""
+def _passed(data: RunData) -> Iterator[str]:
+    """How many self-checks passed, and how many have no result, if the run has ended and none failed."""
     results = [check.passed for check in data.judgement.checks]
-    if (left := results.count(None)) and data.status.state is not State.RUNNING:
+    if not results or data.status.state is State.RUNNING:
+        return
+    if left := results.count(None):
         yield f"{counted(len(results), 'self-check')}: {results.count(True)} passed, {left} open (too few blocks)"
+    else:
+        yield {1: "the self-check passed", 2: "both self-checks passed"}.get(
+            len(results), f"all {len(results)} self-checks passed"
+        )
 
 
 def _failures(data: RunData, failed: int) -> Iterator[str]:

@@ -361,7 +361,7 @@ def dependence_text(alike: Dependence) -> str:
 def check_text(check: SelfCheckFinding, name: str) -> str:
     """A line about a self-check in the condition of this name, with its figures, and the noise floor if it is A/A."""
     finding = check.finding
-    mark = {True: "passed", False: "FAILED", None: "undecided"}[check.passed]
+    mark = {True: "passed", False: "FAILED", None: "open"}[check.passed]
     text = f"self-check {mark}: {name}, {finding.pair}: {check.message}; "
     interval = finding.comparison.interval
     if math.isfinite(interval.low) or math.isfinite(interval.high) or finding.verdict.is_completion:

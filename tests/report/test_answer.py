@@ -294,6 +294,7 @@ def test_a_slower_network_that_was_not_detected_is_in_the_line_on_trust() -> Non
         line_ = trust_line(Golden(matrix, tuple(slow)).data("x"))
         assert ("The 10 % slower network of the self-check in clean is not detected yet." in line_) == is_missed
         assert ("2 self-checks: 0 passed, 2 open (too few blocks)." in line_) == is_missed
+        assert ("2 self-checks: 1 passed, 1 open (too few blocks)." in line_) != is_missed
 
 
 @pytest.mark.parametrize(
@@ -398,7 +399,7 @@ def test_what_to_trust_is_told_by_what_it_means() -> None:
     said = (
         "run twice in each block, differed by less than 5 % in the network clean (not measured in the other network)."
     )
-    assert trust_line(data_of("arms")) == f"{verified} Measured noise: HTTP/2 (bbr), {said}"
+    assert trust_line(data_of("arms")) == f"{verified} Measured noise: HTTP/2 (bbr), {said} The self-check passed."
 
 
 def test_which_trials_went_wrong_and_with_whom_is_behind_the_link() -> None:

@@ -193,7 +193,7 @@ def test_what_is_open_has_a_price() -> None:
     data = everything()
     assert data.judgement.open
     assert re.search(r"(clean|delay): HTTP/.+ not sure by any metric; ", summary(data))
-    assert "self-check undecided: " in summary(data)
+    assert "self-check open: " in summary(data)
 
 
 def test_a_run_without_a_title_has_a_heading() -> None:

@@ -11,9 +11,10 @@ import pytest
 from rich.console import Console
 
 from headwind.arm import H2
-from headwind.model import Repetition, SelfCheck
+from headwind.model import Outcome, Repetition, SelfCheck
 from headwind.plan.block_order import plan_block
 from headwind.plan.scheduler import Scheduler
+from headwind.report.answer import answer_of
 from headwind.report.formats.junit import junit_xml
 from headwind.report.formats.markdown import summary_md
 from headwind.report.formats.terminal import print_summary
@@ -118,6 +119,25 @@ def test_what_a_budget_cut_short_is_compared_with_the_minimum(data: RunData) -> 
         "The budget was too short for 9 blocks in every network: 31 trials are missing. 66 trials ran: 66 ok; "
         "2 more were stopped with the run, in no figure."
     )
+
+
+def test_an_invalid_trial_that_a_resumed_run_repeats_is_not_in_the_tally(data: RunData) -> None:
+    """`206 of at least 269 trials ran: 206 ok, 1 invalid` did not add up."""
+    first, *others = data.results
+    results = (replace(first, outcome=Outcome.INVALID), *others)
+    stopped = replace(data, results=results, judge=None)
+    assert "65 of at least 96 trials ran: 65 ok; 2 more were stopped with the run" in headline(stopped)
+    assert headline(stopped).endswith("; 1 invalid, to be repeated.")
+    over = replace(stopped, status=replace(data.status, state=State.FINISHED))
+    assert ": 65 ok, 1 invalid; 2 more were stopped" in headline(over)
+
+
+def test_a_network_with_trials_is_run_although_no_block_is_complete(data: RunData) -> None:
+    """The first sentence said `7 not run`, and `Not run` listed five."""
+    begun = [each for each in data.results if each.trial.block.condition.id == "clean/article" or each.trial.arm is H2]
+    answer = answer_of(replace(data, results=tuple(begun), judge=None))
+    assert "(1 not sure, 1 not run)" in answer.headline
+    assert answer.gaps == ("Not run: loss.",)
 
 
 def test_trials_that_were_stopped_and_not_repeated_did_not_run(data: RunData) -> None:
