@@ -181,6 +181,11 @@ class Workload(ABC):
     offer_if: str = field(default="", kw_only=True)  # when the server offers HTTP/3 (servers/offer.py); empty: always
     files: tuple[SiteFile, ...] = field(default=(), kw_only=True)  # of the user's site; empty: one of the lab's objects
 
+    @classmethod
+    def kind_key(cls) -> str:
+        """The word that a matrix has after `kind:`, such as `page` for a page with parts."""
+        return cls.written.partition("`kind: ")[2].partition("`")[0] or cls.kind
+
     @property
     def resumes(self) -> bool:
         """Whether its connections may resume sessions."""

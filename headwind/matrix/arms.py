@@ -174,7 +174,7 @@ def _protocol_slips(
     """Mistake of a workload that cannot be carried out over a protocol."""
     for load, written in workloads.items():
         if protocol not in (written.model.protocols or Protocol):
-            message = f"the workload {quoted(load)}, which is of kind {written.model.kind}, has no {protocol}"
+            message = f"the workload {quoted(load)}, which is of kind {written.model.kind_key()}, has no {protocol}"
             yield Slip(place, Mistake(message, f"its client speaks {enumerated(written.model.protocols)} only"))
 
 
@@ -270,14 +270,14 @@ def _lacking_keys(name: str, own: Mapping[str, Any], workloads: Mapping[str, Wor
     """Mistakes of an arm's keys that some workloads do not have, each once."""
     for field, value in own.items():
         having = [load for load, keys in workloads.items() if field in type(keys).model_fields]
-        lacking = {load: keys.model.kind for load, keys in workloads.items() if load not in having}
+        lacking = {load: keys.model.kind_key() for load, keys in workloads.items() if load not in having}
         if not lacking:
             continue
         names, kinds = enumerated(map(quoted, lacking)), enumerated(dict.fromkeys(lacking.values()))
         one, of_kind = len(lacking) == 1, f"of kind {kinds}"
         message = f"the workload{'' if one else 's'} {names}, {of_kind}, {'has' if one else 'have'} no {quoted(field)}"
         shared = f"`{field}: {value}` in the workload {quoted(having[0])} is for all arms; or " if having else ""
-        possible = dict.fromkeys(f"`kind: {each.model.kind}`" for each in KEYS if field in each.model_fields)
+        possible = dict.fromkeys(f"`kind: {each.model.kind_key()}`" for each in KEYS if field in each.model_fields)
         rest = f"leave {names} to a separate matrix file" if having else f"use {' or '.join(possible)}, or remove it"
         yield Slip(("arms", name, field), Mistake(message, f"an arm sets keys that every workload has: {shared}{rest}"))
 

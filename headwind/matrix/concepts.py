@@ -52,6 +52,7 @@ _SPREAD = re.compile(rf"({NUMBER}) ?([a-z]*) ?(?:\u00b1|\+/?-) ?({NUMBER}) ?(ns|
 _TWO_RATES = re.compile(rf"({NUMBER} ?[a-z]+) ?/ ?({NUMBER} ?[a-z]+)")
 _BIT_ERRORS = {"ber", "bit error", "bit error rate"}
 _OUTAGES = {"outage", "blackout", "downtime", "offline", "dropout", "interruption", "disconnect"}
+_PERIODS = {"every", "period", "interval", "repeat"}
 _BEGINS, _ENDS = {"at", "from", "start", "begin", "after", "time", "moment", "when"}, {"to", "until", "end", "till"}
 _LINK = {"link", "network", "state", "interface", "connection"}
 DEFAULT_OF_QUEUE = "remove it: the kernel's default applies, and no key changes it"
@@ -127,13 +128,16 @@ def _of_outage(path: Sequence[str | int], key: str, value: Any) -> str:
         return f"did you mean `{path[-2]}: {{}}`? it restores the beginning"
     if form(key) not in _OUTAGES:
         return ""
-    begin, end = _from_to(value)
-    return f"an outage is a loss between two moments: at: {{{begin}: {{{outage}}}, {end}: {{}}}}"
+    times = dict(value) if isinstance(value, dict) else {"length": value}
+    period = next((str(times.pop(each)) for each in list(times) if form(str(each)) in _PERIODS), "")
+    begin, end = _from_to(times)
+    again = f", every: {period}" if _is(TIME, period) else ""
+    return f"an outage is a loss between two moments: at: {{{begin}: {{{outage}}}, {end}: {{}}}}{again}"
 
 
-def _from_to(value: Any) -> tuple[str, str]:
+def _from_to(value: Mapping[Any, Any]) -> tuple[str, str]:
     """The moments at which an outage begins and ends, from its length, or from a mapping with two of the three."""
-    times = {form(key): str(each) for key, each in value.items()} if isinstance(value, dict) else {"length": str(value)}
+    times = {form(str(key)): str(each) for key, each in value.items()}
     known = {key: float(TIME.parse(text)) for key, text in times.items() if _is(TIME, text)}
     begin_s = next((each for key, each in known.items() if key in _BEGINS), 1.0)
     end_s = next((each for key, each in known.items() if key in _ENDS), 0.0)

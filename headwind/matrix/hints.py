@@ -67,6 +67,7 @@ from headwind.matrix.tc_lines import of_tc
 from headwind.matrix.units import Mistake, NotOneValue, harmless, listed, quoted, with_unit
 from headwind.servers import SERVERS
 
+COUNTS = {"iteration", "run", "count", "number", "n", "time", "trial", "block", "repetition", "sample", "round"}
 LIKELIEST = ("both", "workloads")  # preferred among several homes of a key
 IN_PROFILE = 2  # steps to a profile: `profiles`, the name
 PROFILE_KEY = 3  # steps to a key of a profile: `profiles`, the name, the key
@@ -341,6 +342,7 @@ def _of_unknown(path: Path, above: Sequence[Level]) -> str:
         or of_other_model(path, beside)
         or of_other_tools(path, value, beside, above[-2:][0].written)
         or of_place(path, beside)
+        or _of_count(path, value, beside)
     ):
         return found
     if found := gone or already(key, level):
@@ -363,6 +365,14 @@ def _of_unknown(path: Path, above: Sequence[Level]) -> str:
     is_profile = path[0] == "profiles" and len(path) == PROFILE_KEY and not nearest(key, level.keys)
     listing = f"{listed(level.keys)}; a direction has {', '.join(DirectionKeys.model_fields)}" if is_profile else ""
     return _by_synonym(key, value, level, above[0]) or listing or _of_every_form(level)
+
+
+def _of_count(path: Path, value: Any, beside: Mapping[Any, Any]) -> str:
+    """Hint for a number of blocks under another name in `repeat`; empty for others."""
+    if path[0] != "repeat" or form(str(path[-1])) not in COUNTS or "budget" in beside or not str(value).isdecimal():
+        return ""
+    exactly = "min: {0}, max: {0}" if beside.keys() - {path[-1]} else "repeat: {0}"
+    return f"did you mean `{exactly.format(value)}`? exactly as many blocks"
 
 
 def _of_every_form(level: Level) -> str:

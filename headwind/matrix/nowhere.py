@@ -49,6 +49,14 @@ ROWS = (
         "changes during it has `at`", ("", *_ENTRIES)),
     Row("stage ramp", "each change is a moment of `at`, counted from the start: at: {1s: {downlink: {rate: 1mbit}}, "
         "3s: {}}", ("profiles",)),
+    Row("compression gzip brotli br zstd deflate encoding accept", "servers compress nothing: write the size that the "
+        "compressed file has", _ENTRIES),
+    Row("window rmem wmem rcvbuf sndbuf buffer size", "no key sets one window or buffer: `settings: as-shipped` takes "
+        "the defaults of client and server in place of large ones", ("", "arms")),
+    Row("initcwnd iw initial cwnd congestion window", "no key sets the first congestion window: docs/servers.md has "
+        "that of each server", ("", *_ENTRIES)),
+    Row("handover handoff roaming migration switch", "a handover is a change of the network under `at`: at: {2s: "
+        "{both: {delay: 90ms}}, 2.2s: {}}; {2s: {rebind: address}} gives the client another address", ("profiles",)),
     Row("ipv6 ipv4 ip inet family", "the test links have IPv4 only, and no key changes that", _ANYWHERE),
     Row("mtu mss pmtu", "no key sets the MTU: each link takes packets of up to 1500 bytes", _ANYWHERE),
     Row("rps qps vus users arrival executor sleep pause pacing interval",

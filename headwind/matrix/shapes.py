@@ -27,6 +27,7 @@ YES_OR_NO = {"true", "false", "yes", "no", "on", "off"}
 _PAIR = re.compile(r"([A-Za-z_][\w-]*)\s*[:= ]\s*(\S+)")
 _TUPLE = re.compile(r"\(\s*([\w-]+)\s*,\s*([\w-]+)\s*\)")  # cut by YAML in a list, which knows no parentheses
 _RANGE = re.compile(r"([0-9]+)\s*(?:-|to|\.\.+)\s*([0-9]+)")
+_IMAGE = re.compile(r"[\w.-]+(?:[/:][\w.-]+)+")
 _COUNT_AND_SIZE = re.compile(r"\D*?([0-9]+)\D.*?([0-9.]+\s*[kKMm]?i?B)\b.*")
 
 
@@ -200,6 +201,8 @@ def _of_text(path: Path, level: Level, tree: Any) -> str:
     for part in (text, *([text.partition(" ")[2]] if is_tool_in_front else [])):
         if keys := _known_as(in_words(part), level):
             return f"did you mean {_with_homes(keys, level)}?"
+    if len(path) == 2 and path[0] == "servers" and _IMAGE.fullmatch(text):
+        return f"did you mean {{image: {text}, protocols: [h2, h3]}}?"
     in_a_row = _in_order(Level(level.kind, text.split()))
     return in_a_row or one_key(level) or _of_word(path, level) or (listed(level.keys) if path != ("repeat",) else "")
 

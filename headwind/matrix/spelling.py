@@ -45,7 +45,7 @@ SYNONYMS = {  # other names of a key or a kind, by form; a round trip is twice a
     "overhead": "packet_overhead", "include": "conditions", "combination": "conditions", "heading": "title",
     "description": "title", "name": "title preset", "bw": "rate", "bw target": "rate", "bit rate": "rate",
     "limit rate": "rate", "bitrate": "rate",
-    "aqm": "queue", "qdisc": "queue",
+    "aqm": "queue", "qdisc": "queue", "bufferbloat": "queue",
     "codel": "fq_codel", "droptail": "fifo", "drop tail": "fifo", "pfifo": "fifo", "bfifo": "fifo",
     "fast pfifo": "fifo", "when": "at", "perte": "loss", "verlust": "loss", "debit": "rate", "bandbreite": "rate",
     "verz\u00f6gerung": "delay", "verzoegerung": "delay", "gigue": "jitter", "d\u00e9bit": "rate",

@@ -49,8 +49,9 @@ def half(value: Any) -> str:
 
 def of_directions(inside: Sequence[str | int], keys: Mapping[str, Any]) -> str:
     """Hint for all keys of a profile, or of its `both`, of which some have a direction in their name."""
+    is_one, keys = len(keys) < 2, _flat(keys)
     is_spelt_out = names_directions(keys) or (not inside and sum(bool(_parts(key)[1]) for key in keys) > 1)
-    is_several = inside in ((), ("both",)) and len(keys) > 1 and is_spelt_out
+    is_several = inside in ((), ("both",)) and not is_one and is_spelt_out
     directions = _of_directions(keys, is_both=bool(inside)) if is_several else {}
     if not directions:
         return ""
@@ -59,6 +60,16 @@ def of_directions(inside: Sequence[str | int], keys: Mapping[str, Any]) -> str:
     text = f"write {shown({'both': sides[0]} if is_alike else directions)[1:-1]}"
     note = CPU_NOTE if any(has_word(key, "cpu") for key in keys) else ""
     return (f"{IN_BOTH}: in its place {text}" if inside else f"{TOGETHER} {text}{_round_trip(keys)}") + note
+
+
+def _flat(keys: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys, of which one with a value for each direction is several: `rate down` and `rate up`."""
+    found: dict[str, Any] = {}
+    for key, value in keys.items():
+        sides = value if isinstance(value, dict) else {}
+        is_by_direction = sides and all(respelt(each, DIRECTIONS) or synonym(each, DIRECTIONS) for each in sides)
+        found |= {f"{key} {side}": own for side, own in sides.items()} if is_by_direction else {key: value}
+    return found
 
 
 def of_spelt_out(key: str, value: Any, inside: Sequence[str | int], neighbours: Mapping[str, Any]) -> str:
@@ -155,8 +166,10 @@ def _tools(keys: Iterable[str]) -> list[str]:
 
 
 def _round_trip(keys: Iterable[str]) -> str:
-    tools = _tools(keys) if any(form(_parts(key)[2]) == "latency" for key in keys) else []
-    return f"; the latency of {tools[0]} is a round trip, half of it each way" if tools else ""
+    if not any(form(_parts(key)[2]) == "latency" for key in keys):
+        return ""
+    tools = _tools(keys)
+    return f"; the latency of {tools[0]} is a round trip, half of it each way" if tools else f"; {ONE_WAY}"
 
 
 def _rate(key: str, value: Any, neighbours: Mapping[str, Any]) -> str:

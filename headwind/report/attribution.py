@@ -153,13 +153,16 @@ def _by(accounts: Sequence[Account]) -> str:
 
 
 def _shares(accounts: Sequence[Account], whole: str) -> str:
-    """The shares of causes or places, ratios of two medians: `98 % (h1) and 97 % (h2)`, or the word for the `whole`."""
+    """The shares of causes or places: `98 % (HTTP/1.1) and 97 % (HTTP/2)`, or the word for the `whole`.
+
+    Each is a ratio of two medians.
+    """
     shares = [round(100 * min(account.share, 1.0)) for account in accounts]
     if min(shares) == 100:
         return whole
     if len(shares) > MOST_NAMED:
         return f"{min(shares)} % or more"
-    losers = [f" ({account.loser.name})" if accounts[1:] else "" for account in accounts]
+    losers = [f" ({arm_name(account.loser)})" if accounts[1:] else "" for account in accounts]
     return enumerated(f"{share} %{loser}" for share, loser in zip(shares, losers, strict=True))
 
 

@@ -90,14 +90,14 @@ def range_text(ratios: Iterable[float]) -> str:
 
 
 def stalled_text(finding: Finding) -> str:
-    """Unfinished trials of both arms if the one that leads in speed has some: `unfinished: h3 3 of 60, h2 1 of 60`."""
+    """Unfinished trials of both arms if the faster one has some: `unfinished trials: HTTP/3 3 of 60, HTTP/2 ...`."""
     completion = finding.comparison.completion
     stalls = 0 if finding.verdict.is_completion else completion.stalled(finding.verdict.favours)
     if not stalls:
         return ""
-    first, second = (arm.name for arm in sides(finding))
+    first, second = map(arm_name, sides(finding))
     other = completion.stalled(-finding.verdict.favours)
-    return f"unfinished: {first} {stalls} of {completion.n}, {second} {other} of {completion.n}"
+    return f"unfinished trials: {first} {stalls} of {completion.n}, {second} {other} of {completion.n}"
 
 
 def toward(interval: Interval, side: int) -> Interval:
@@ -114,17 +114,10 @@ def ahead(interval: Interval) -> Interval:
 
 
 def ratio_text(interval: Interval) -> str:
-    """A lead: `1.23x [1.10, 1.34]`; if unfinished trials leave it open, its bounds as far as they are known."""
+    """A lead: `1.23x [1.10, 1.34]`; if unfinished trials leave it open, its range as in `possible_text`."""
     if interval.has_estimate:
         return interval_text(interval)
-    if math.isfinite(interval.low) or math.isfinite(interval.high):
-        low, high = (end(math.exp(each)) for each in (interval.low, interval.high))
-        if interval.low == -math.inf:
-            return f"[0, {high}]"
-        if math.isfinite(interval.high):
-            return f"{low}x to {high}x"
-        return f"at least {low}x" if interval.low > 0 else f"[{low}, {high}]"
-    return "left open by unfinished trials" if interval.n else NOTHING
+    return possible_text(interval) if interval.n else NOTHING
 
 
 def interval_text(interval: Interval) -> str:
@@ -242,15 +235,15 @@ def cell_class(finding: Finding) -> str:
 
 
 def unfinished_text(line: Line) -> str:
-    """Arms with unfinished trials: `h1 3 of 9`; empty if all finished."""
+    """Arms with unfinished trials: `HTTP/1.1 3 of 9`; empty if all finished."""
     arms = zip((line.pair.new, line.pair.base), line.unfinished, strict=True)
-    return ", ".join(f"{arm.name} {count} of {line.blocks}" for arm, count in arms if count)
+    return ", ".join(f"{arm_name(arm)} {count} of {line.blocks}" for arm, count in arms if count)
 
 
 def open_text(item: Open, name: str) -> str:
     """Sentence on an open condition, by its `name`.
 
-    Such as `clean: HTTP/3 against HTTP/2 is not sure by any metric; about 9 more blocks (4 to 30), 4 min`.
+    Such as `clean: HTTP/3 against HTTP/2 is not sure by any metric; about 9 more blocks (4 to 30) in 4 min`.
     """
     if not item.n:
         return f"{name} is not run"
@@ -271,7 +264,7 @@ def has_forecast(item: Open) -> bool:
 
 
 def more_text(item: Open) -> str:
-    """Forecast until all of a condition is sure: `about 9 more blocks (4 to 30), 4 min`; or its missing blocks.
+    """Forecast until all of a condition is sure: `about 9 more blocks (4 to 30) in 4 min`; or its missing blocks.
 
     If one of its comparisons is probably settled earlier, that one's forecast comes first: it is the one by which
     the advice on resuming finds the condition that is settled soonest.
@@ -281,8 +274,9 @@ def more_text(item: Open) -> str:
     if not has_forecast(item):
         return "too few blocks for a forecast"
     if item.allows(item.soonest) and item.soonest.blocks != item.outlook.blocks:
-        first = f"first sure result{_by(item, item.soonest)}: {_forecast_text(item, item.soonest)}"
-        return f"{first}; all: {_forecast_text(item, item.outlook)}"
+        first = f"first sure result{_by(item, item.soonest)} {_forecast_text(item, item.soonest, 'after ')}"
+        every = _forecast_text(item, item.outlook, "after ")
+        return f"{first}; all{' ' if every.startswith('after') else ': '}{every}"
     by = _by(item, item.outlook) if item.outlook.blocks is not None else ""
     text = _forecast_text(item, item.outlook, f"will probably be sure{by} after " if by else "")
     return f"needs {text}" if text.startswith("at least") else text
@@ -304,7 +298,7 @@ def _forecast_text(item: Open, outlook: Outlook, aim: str = "") -> str:
     beyond = "" if item.allows(outlook) else limit
     raised = ": raise `max` in a new run" if item.n >= item.most else ""
     more = f"{aim}about {counted(outlook.blocks, 'more block')}{spread}"
-    return f"{more}, {about(outlook.blocks * item.block_s)}{beyond}{raised}"
+    return f"{more} in {about(outlook.blocks * item.block_s)}{beyond}{raised}"
 
 
 def settled_by_others(data: RunData) -> list[str]:

@@ -247,7 +247,9 @@ def _unfinished(base: Sequence[bool], new: Sequence[bool], *, names: tuple[str, 
     if not any(stalled):
         return None
     arms = (f"{name} {count} of {len(base)}" for name, count in zip(reversed(names), reversed(stalled), strict=True))
-    return ComparisonWarning(WarningKind.UNFINISHED, f"unfinished: {', '.join(arms)}; counted as above the timeout")
+    return ComparisonWarning(
+        WarningKind.UNFINISHED, f"unfinished trials: {', '.join(arms)}; counted as above the timeout"
+    )
 
 
 def _drift(level: Floats) -> ComparisonWarning | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from headwind.arm import Arm, arm_named
+from headwind.arm import UNKNOWN, Arm, arm_named
 from headwind.format import arm_name, counted
 from headwind.model import Condition, Matrix
 from headwind.verdicts.pairs import pairs_of
 
 MOST_NAMED = 2  # sentences; the other pairs are counted
-LABELS = {"reno": "Reno", "newreno": "New Reno"}  # the others are capitals
+LABELS = {"reno": "Reno", "newreno": "New Reno", UNKNOWN: UNKNOWN}  # the others are capitals
 
 
 def control_of(arm: Arm, matrix: Matrix, condition: Condition) -> str:
@@ -22,13 +22,18 @@ def control_of(arm: Arm, matrix: Matrix, condition: Condition) -> str:
 def difference_text(first: Arm, second: Arm, matrix: Matrix, condition: Condition) -> str:
     """`differ in congestion control: BBR and CUBIC` for two arms; empty if they have the same one.
 
-    Also empty for arms of one protocol and one server, whose congestion control is what is compared.
+    Of a user's own server the congestion control over QUIC is unknown: `may differ in congestion control: CUBIC and
+    unknown`. Also empty for arms of one protocol and one server, whose congestion control is what is compared.
     """
     one, other = (control_of(arm, matrix, condition) for arm in (first, second))
     if one == other or (first.protocol is second.protocol and first.server == second.server):
         return ""
-    servers = f"server, {first.server.name} and {second.server.name}, and in " if first.server != second.server else ""
-    return f"differ in {servers}congestion control: {_label(one)} and {_label(other)}"
+    perhaps = UNKNOWN in (one, other)
+    what = f"congestion control: {_label(one)} and {_label(other)}"
+    if first.server == second.server:
+        return f"{'may ' if perhaps else ''}differ in {what}"
+    servers = f"differ in server, {first.server.name} and {second.server.name}, and "
+    return f"{servers}{'perhaps ' if perhaps else ''}in {what}"
 
 
 def confounded(matrix: Matrix) -> list[str]:
@@ -44,8 +49,8 @@ def confounded(matrix: Matrix) -> list[str]:
                 advice = next(_separating(pair.base, pair.new, matrix, condition), "")
                 found[f"{arm_name(pair.base)} and {arm_name(pair.new)} {text}{advice}"] = None
     left = len(found) - MOST_NAMED
-    more = [f"{counted(left, 'more pair')} of arms differ in congestion control"] if left > 0 else []
-    return [*list(found)[:MOST_NAMED], *more]
+    more = f"{counted(left, 'more pair')} of arms {'differs' if left == 1 else 'differ'} in the same way"
+    return [*list(found)[:MOST_NAMED], *[more] * (left > 0)]
 
 
 def _separating(first: Arm, second: Arm, matrix: Matrix, condition: Condition) -> Iterator[str]:

@@ -8,6 +8,7 @@ from functools import cache
 from math import expm1, log1p
 
 from headwind.arm import Arm, Role
+from headwind.format import arm_name
 from headwind.metric import Metric, Use
 from headwind.model import Block, Condition, Matrix, Outcome, Result
 from headwind.observed import Observed, observed
@@ -219,12 +220,13 @@ def _finding(condition: Condition, pair: Pair, metric: Metric, rows: Rows, value
     comparison, claims = follow(*bounds, *columns.finished, rule, exhausted=False)
     trials = _trials(rows, pair, columns)
     orders = [[arm.name for arm in block.order] for block in columns.blocks]
+    names = arm_name(pair.base), arm_name(pair.new)
     doubts = (
         *_processor_bound(rows, pair),
         *_left_out(rows, pair, values, metric),
         *disagreement([new.place.host for _, new in trials], *bounds, rule),
         *contention(trials, bounds, comparison.interval, rule),
-        *warnings(columns.base, columns.new, orders, rule, bounds, columns.finished, (pair.base.name, pair.new.name)),
+        *warnings(columns.base, columns.new, orders, rule, bounds, columns.finished, names),
     )
     return Finding(condition, pair, metric, comparison, rule, tuple(claims), columns.rows, doubts, bounds=bounds)
 

@@ -108,7 +108,7 @@ def test_a_block_that_was_cut_short_is_missing(tmp_path: Path) -> None:
 def test_a_budget_that_is_long_enough_is_repeated(tmp_path: Path) -> None:
     why, *details, command = resumed(tmp_path, 480.0)
     assert why == "6 of 6 comparisons are not sure by any metric.", "nothing is promised from less than the minimum"
-    assert not any(word in line for line in details for word in ("Soonest", "Probably"))
+    assert not any(word in line for line in details for word in ("soonest", "Probably"))
     assert not any("too short" in line for line in details)
     assert command.endswith(" --budget 8min")
 
@@ -167,10 +167,10 @@ def test_the_forecast_is_that_of_the_report_and_the_budget_is_long_enough_for_it
     slow: dict[str, Any] = {"soonest": far, "outlook": far, "block_s": 10.0}
     repeat = Repetition(3, 60, budget_s=60.0)
     data, (_, detail, *_) = ended(tmp_path / "one", repeat, Outlook(1, 1, 1), **slow)
-    assert detail == f"  Soonest: clean, {more_text(data.judgement.open[0])}."
+    assert detail == f"  The soonest is clean: {more_text(data.judgement.open[0])}."
     _, (why, detail, *_, command) = ended(tmp_path / "other", repeat, None, **slow)
     assert why.endswith("; another 5 min may make more comparisons sure in 1 of 2 networks (delay).")
-    assert detail == "  Soonest: delay, about 24 more blocks (10 to 40), 4 min."
+    assert detail == "  The soonest is delay: about 24 more blocks (10 to 40) in 4 min."
     assert command.endswith(" --budget 5min")
 
 
@@ -178,9 +178,9 @@ def test_the_condition_that_is_settled_soonest_is_named_with_the_forecast_that_m
     """`Soonest in 5g: about 29 more blocks, 2 min 15 s` stood beside another network with 48 s in the report."""
     late: dict[str, Any] = {"soonest": Outlook(1, 1, 4), "outlook": Outlook(29, 7, None), "block_s": 5.0}
     data, (_, detail, *_) = ended(tmp_path, MATRIX.repeat, Outlook(7, 4, 55), **late)
-    first, every = "about 1 more block (1 to 4), 5 s", "about 29 more blocks (7 to hundreds), 2 min 25 s"
-    said = f"first sure result: {first}; all: {every}"
-    assert detail == f"  Soonest: delay, {said}."
+    first, every = "about 1 more block (1 to 4) in 5 s", "about 29 more blocks (7 to hundreds) in 2 min 25 s"
+    said = f"first sure result after {first}; all after {every}"
+    assert detail == f"  The soonest is delay: {said}."
     assert more_text(data.judgement.open[1]) == said, "the report names another time"
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -97,6 +98,7 @@ INTEROP_CONFIGURATION = {
     },
 }  # fmt: skip
 PROTOCOLS = ("h1", "h2")
+ROOT = Path(__file__).resolve().parent.parent.parent
 SHORT_S = 4.0  # for a program that never answers
 
 
@@ -157,6 +159,24 @@ def interop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         docker("image", "rm", "-f", name, check=False)
 
 
+@pytest.fixture
+def documented(images: Images, tmp_path: Path) -> Iterator[Server]:
+    """A server of the configuration in docs/servers.md, with the lab's build of nginx in place of the public image."""
+    name = f"headwind-test-nginx:{os.getpid()}"
+    blocks = dict(re.findall(r"```(dockerfile|nginx)\n(.*?)```", (ROOT / "docs/servers.md").read_text(), re.DOTALL))
+    first, *steps = blocks["dockerfile"].splitlines()
+    assert first.startswith("FROM nginx:")
+    steps = [step.replace("USER nginx", "USER www-data") for step in steps]  # the user's name in Debian
+    start = ["ENTRYPOINT []", 'CMD ["nginx", "-g", "daemon off;"]']  # as in the public image
+    (tmp_path / "Dockerfile").write_text("\n".join([f"FROM {images.reference('nginx')}", *steps, *start]))
+    (tmp_path / "nginx.conf").write_text(blocks["nginx"])
+    docker("build", "--tag", name, "--force-rm", str(tmp_path))
+    try:
+        yield own_server("mine", Program(name, ("h1", "h2", "h3")))
+    finally:
+        docker("image", "rm", "-f", name, check=False)
+
+
 @pytest.fixture(scope="module")
 def place(images: Images, image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     own = built([OWN]).reference(OWN)
@@ -206,6 +226,15 @@ def test_a_strangers_server_serves_the_labs_objects_without_capabilities(place: 
         assert own.agent.call("info")["quic_congestion"] is None
         assert own.agent.call("windows", port=443)["tcp_wmem_max_bytes"]
         assert not [odd for odd in own.agent.call("examine") if "unprivileged" in odd]
+    finally:
+        own.stop()
+
+
+def test_the_documented_configuration_of_nginx_serves_every_protocol(place: Place, documented: Server) -> None:
+    own = replace(place, image=ensure_image(documented, print)).run(documented)
+    try:
+        for protocol, alpn in (("h1", "http/1.1"), ("h2", "h2"), ("h3", "h3")):
+            assert place.fetch(protocol, "/1m") == (expected("/1m"), alpn, "")
     finally:
         own.stop()
 

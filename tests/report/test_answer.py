@@ -264,7 +264,7 @@ def test_who_is_ahead_and_stalled_is_named() -> None:
         for trial in trials_of(matrix)
     ]  # fmt: skip
     standing = the_only(Golden(matrix, tuple(results)).data("x"))
-    assert cells(standing)["h3 against h1"].notes == ("unfinished: h3 1 of 60, h1 0 of 60",)
+    assert cells(standing)["h3 against h1"].notes == ("unfinished trials: HTTP/3 1 of 60, HTTP/1.1 0 of 60",)
 
 
 def test_a_lead_below_the_noise_says_so_and_the_line_on_trust_says_where() -> None:
@@ -367,10 +367,10 @@ def test_a_table_has_the_estimate_of_what_is_unclear_and_the_lead_of_each_side()
 @pytest.mark.parametrize(
     ("low", "high", "said"),
     [
-        (0.97, 1.06, "0.97x to 1.06x"),
-        (0, 1.06, "[0, 1.06]"),
-        (0.97, math.inf, "[0.97, ∞]"),
-        (1.18, math.inf, "at least 1.18x"),
+        (0.97, 1.06, "1.03x slower to 1.06x faster"),
+        (0, 1.06, "slower by any factor to 1.06x faster"),
+        (0.97, math.inf, "1.03x slower to faster by any factor"),
+        (1.18, math.inf, "at least 1.18x faster"),
         (*OPEN, "left open by unfinished trials"),
     ],
 )
@@ -385,7 +385,7 @@ def test_a_ratio_that_unfinished_trials_leave_open_has_the_bounds_that_are_known
 @pytest.mark.parametrize(("survives", "said"), [(True, "\N{CHECK MARK}"), (False, "likely:")])
 def test_a_lead_without_an_estimate_has_its_least_ratio(*, survives: bool, said: str) -> None:
     cell = str(cell_of(known_of(line(finding(1.98, math.inf, survives=survives))), {}))
-    assert cell.startswith(f"{said} HTTP/3 at least 1.98x")
+    assert cell.startswith(f"{said} HTTP/3 at least 1.98x faster")
 
 
 def test_what_to_trust_is_told_by_what_it_means() -> None:

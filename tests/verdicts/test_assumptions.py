@@ -174,7 +174,7 @@ def test_unfinished_trials_are_counted_and_do_not_disturb_the_other_checks() -> 
     new[3], new[9], base[20] = Observed.unfinished(30.0), Observed.unfinished(), Observed.unfinished(30.0)
     found = warnings(base, new, SQUARE * 8, Rule(), names=("h2", "h3"))
     assert [warning.kind for warning in found] == [WarningKind.UNFINISHED]
-    assert "unfinished: h3 2 of 24, h2 1 of 24" in found[0].message
+    assert "unfinished trials: h3 2 of 24, h2 1 of 24" in found[0].message
 
 
 def test_the_time_at_which_a_trial_was_stopped_is_not_taken_for_its_time() -> None:

@@ -56,6 +56,23 @@ def test_protocols_of_different_congestion_controls_are_named_with_the_arm_that_
     assert confounded(matrix_of(tmp_path, protocols, arms, compare)) == sentences
 
 
+def test_the_congestion_control_of_your_own_server_is_called_unknown(tmp_path: Path) -> None:
+    """It was `CUBIC and UNKNOWN`, as if the two differed for sure."""
+    arms = "{h2-mine: {protocol: h2, server: mine}, h3-mine: {protocol: h3, server: mine}}"
+    own = "\nservers: {mine: {image: my/nginx, protocols: [h2, h3]}}"
+    unknown = "in congestion control: CUBIC and unknown"
+    assert confounded(
+        matrix_of(tmp_path, "[h2, h3]", f"{arms}{own}", "[[h3, h2], [h3-mine, h2], [h3-mine, h3], [h3-mine, h2-mine]]")
+    ) == [
+        f"HTTP/2 and HTTP/3 (mine) differ in server, nginx and mine, and perhaps {unknown}",
+        f"HTTP/3 and HTTP/3 (mine) differ in server, nginx and mine, and perhaps {unknown}",
+        "1 more pair of arms differs in the same way",
+    ]
+    assert confounded(matrix_of(tmp_path, "[h2]", f"{arms}{own}", "[[h3-mine, h2-mine]]")) == [
+        f"HTTP/2 (mine) and HTTP/3 (mine) may differ {unknown}"
+    ]
+
+
 def test_validate_and_plan_note_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = matrix_of(tmp_path, "[h3]", BBR, "[[h3, h2-bbr]]").path
     for command in ("validate", "plan"):

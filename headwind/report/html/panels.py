@@ -113,7 +113,7 @@ def _row(line: Line, metric: Metric, axis: ForestAxis, shown: Interval | None) -
         line.pair,
         describe.claim_text(finding),
         f"{certainty} arm {name}" if name else certainty.value,
-        "; ".join((*reasons_of(finding), *([f"unfinished: {unfinished}"] if unfinished else []))),
+        "; ".join((*reasons_of(finding), *([f"unfinished trials: {unfinished}"] if unfinished else []))),
         charts.forest_row(axis, shown, name, pale=certainty is Certainty.LIKELY) if shown else Markup(),
         NOTHING if too_few else describe.lead_text(finding),
         f"{line.blocks:,}",
