@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measure HTTP/1.1, HTTP/2 and HTTP/3 under impaired networks."""
+"""Measure HTTP/1.1, HTTP/2 and HTTP/3 over impaired networks."""
 
 from __future__ import annotations
 

@@ -210,7 +210,7 @@ def command_published(options: argparse.Namespace) -> int:
 
 
 def command_advise(options: argparse.Namespace) -> int:
-    """Derive, from runs, a rule for when nginx should offer HTTP/3, and write it as nginx configuration."""
+    """Derive a rule by which nginx offers HTTP/3 only on networks where it helps; print it as nginx configuration."""
     from headwind.cli.advise import print_advice
     from headwind.cli.console import console
     from headwind.cli.runs import run_folders
@@ -323,7 +323,7 @@ def command_worker(options: argparse.Namespace) -> int:
 
 
 def command_images(options: argparse.Namespace) -> int:
-    """Pull or build the container images, or push them to a registry."""
+    """Pull the container images from a registry, or build them; with `push`, push them to the registry."""
     from headwind.testbed.images import IMAGES, ensure_images, push_images
 
     if options.push:
@@ -488,8 +488,8 @@ OPTIONS = {
 MEASURING = {  # commands, what --budget does, and its default
     "run": (
         (
-            "time limit, counted from when the first testbed is ready; after it, the block in progress (one trial of "
-            "every protocol) is completed. TIME is a duration"
+            "time limit, counted from when the first testbed is ready; a block (one trial of every protocol) that is "
+            "running at the end is completed. TIME is a duration"
         ),
         "the budget in the matrix",
     ),
@@ -517,7 +517,7 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
     commands.choices["run"].add_argument(
         "--resume",
         metavar="RUN",
-        help="continue an earlier run, given by its folder or id; uses its matrix unless you give another",
+        help="continue an earlier run, given by its folder or id, with its own matrix: name no matrix",
     )
     how_to_capture(commands.choices["run"])
     commands.choices["experiments"].add_argument(

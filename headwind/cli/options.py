@@ -35,12 +35,12 @@ def where_and_how_much(command: argparse.ArgumentParser, reports: str, *, is_pla
         default=reports,
         help="folder where runs are stored (default: reports); time forecasts are based on earlier runs in it",
     )
-    what = "plan for `run --smoke`" if is_plan else "quick check of the matrix"
+    what = "plan for `run --smoke`" if is_plan else "quick check of a matrix"
     command.add_argument(
         "--smoke",
         action="store_true",
         help=f"{what}: one trial of each protocol in each condition listed under the matrix's `smoke:` key, or in "
-        "every condition if it has no such key",
+        "every condition if the matrix has no such key",
     )
 
 
@@ -69,7 +69,7 @@ def how_to_capture(command: argparse.ArgumentParser) -> None:
         metavar="CONDITION",
         action="append",
         default=[],
-        help="at the end, run one extra trial in CONDITION for each protocol (and each variant that the matrix has), "
+        help="at the end, run one extra trial in CONDITION for each protocol (and each entry of the matrix's `arms:`), "
         "and keep its packets, TLS keys and logs; these trials do not count in the results. CONDITION is "
         "PROFILE/WORKLOAD, PROFILE (all its workloads) or `all`; may be repeated",
     )
@@ -99,16 +99,17 @@ def how_to_report(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--output",
         metavar="FILE",
-        help="write the page to FILE: for one run, in addition to its report.html; for several, not to their folder",
+        help="write the page to FILE. For one run, its report.html is written as well; for several, the default is a "
+        "file next to the first run's folder, named after all of them",
     )
 
 
 def how_to_advise(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `advise`."""
     command.add_argument(
-        "run", nargs="+", metavar="RUN", help="run folder; each run must have measured h3, and h1 or h2"
+        "run", nargs="+", metavar="RUN", help="a run's folder or id; each run must have measured h3, and h1 or h2"
     )
-    command.add_argument("--write", metavar="FILE", help="also write the lines for nginx to this file")
+    command.add_argument("--write", metavar="FILE", help="write the configuration to this file as well")
 
 
 def how_to_publish(command: argparse.ArgumentParser) -> None:
@@ -117,7 +118,8 @@ def how_to_publish(command: argparse.ArgumentParser) -> None:
         "run",
         nargs="+",
         metavar="RUN",
-        help="run folder; if several measured the same figure, the last one given counts",
+        help="folder or id of a run whose matrix has `published:`, as those of `experiments` have; if several runs "
+        "measured the same published number, the last one given counts",
     )
     command.add_argument("--write", metavar="FILE", help="write to this .md or .html file instead of the terminal")
 
@@ -131,7 +133,8 @@ def how_to_compare(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--absolute",
         action="store_true",
-        help="also compare each protocol with itself in the earlier run; a slower machine then counts as a regression",
+        help="also compare each protocol with itself in the earlier run, and exit with 3 if it became slower, even if "
+        "only the machine did",
     )
     command.add_argument(
         "--strict",

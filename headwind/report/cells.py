@@ -102,7 +102,7 @@ def _unclear(finding: Finding) -> tuple[str, str]:
 
 
 def _claim(finding: Finding, *, is_tie: bool) -> tuple[str, str]:
-    """The lead and its interval; `at least 1.98x` and no interval if unfinished trials leave the size open."""
+    """The lead and its interval; `at least 1.98x faster` and no interval if unfinished trials leave the size open."""
     winner, interval = arm_name(sides(finding)[0]), finding.comparison.interval
     if finding.verdict.is_completion:
         return f"{winner} finishes more", ahead_text(finding).removeprefix("finished ")

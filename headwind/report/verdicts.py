@@ -72,7 +72,7 @@ def lead_size(finding: Finding) -> float:
 
 
 def ahead_text(finding: Finding) -> str:
-    """The lead of the first of `sides`: `1.23x [1.10, 1.34]`, or `at least 1.18x` if only that is known.
+    """The lead of the first of `sides`: `1.23x [1.10, 1.34]`, or `at least 1.18x faster` if only that is known.
 
     For a verdict about completion, how often both finished.
     """
