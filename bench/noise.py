@@ -2,7 +2,7 @@
 
     .venv/bin/python bench/noise.py repeat [--runs 20] [--profile delay] [--budget 3min] [--reports DIR]
     .venv/bin/python bench/noise.py pilot RUN
-    .venv/bin/python bench/noise.py blocks [--repetitions 500]
+    .venv/bin/python bench/noise.py blocks [--repetitions 500] [--margin 0.05]
 
 `repeat` makes whole runs of a small matrix, each with another seed: HTTP/2 against itself, which must be a tie, and
 against itself over a network a tenth slower, which must be detected. `pilot` reads the folder of a run of any matrix,
@@ -51,7 +51,7 @@ workloads:
   article: {{requests: 1000, connections: 100, streams: 100}}
 selfcheck: {{protocol: h2, again: [{name}], slower: [{slower}]}}
 """
-RATIOS, SPREADS = (1.0, 1.1, 1.2, 1.5, 2.0), (0.05, 0.1, 0.2, 0.5, 1.0)  # of simulated comparisons
+RATIOS, SPREADS = (1.0, 1.05, 1.1, 1.2, 1.5, 2.0), (0.05, 0.1, 0.2, 0.5, 1.0)  # of simulated comparisons
 CELLS = 72  # comparisons of the default matrix by all judged metrics, among which e-BH corrects
 MOST = 300  # blocks: `max` of the default matrix
 PROFILES = {"clean": "clean: {}", "delay": "delay: {downlink: {delay: 100ms, jitter: 10ms}}"}
@@ -172,19 +172,20 @@ def describe(matrix: Matrix, rows: Rows, pair: Pair, metric: Metric) -> list[str
 
 def blocks(options: argparse.Namespace) -> None:
     """Print the blocks after which four in five simulated comparisons are sure, by true ratio and spread of blocks."""
+    count, rule = options.repetitions, Rule(margin_ratio=options.margin, anytime=True)
     rows = [
-        [f"{spread:.0%}", *(needed(math.log(ratio), math.log1p(spread), options.repetitions) for ratio in RATIOS)]
+        [f"{spread:.0%}", *(needed(math.log(ratio), math.log1p(spread), count, rule) for ratio in RATIOS)]
         for spread in SPREADS
     ]
     table(("spread", *(f"{ratio:.2f}x" for ratio in RATIOS)), rows)
 
 
-def needed(log_ratio: float, spread: float, repetitions: int) -> str:
+def needed(log_ratio: float, spread: float, repetitions: int, rule: Rule) -> str:
     """Blocks if half of the comparisons of the default matrix differ, and in brackets if it is the only one.
 
     Normal noise of standard deviation `spread` in ln ratios.
     """
-    rng, rule = np.random.default_rng(1), Rule(anytime=True)
+    rng = np.random.default_rng(1)
     bars = [joining_bar(CELLS, 0, joining) for joining in (CELLS // 2, 1)]
     firsts: list[list[float]] = [[], []]
     for noise in rng.normal(log_ratio, spread, (repetitions, MOST)):
@@ -228,6 +229,7 @@ def main() -> None:
     one.set_defaults(function=pilot)
     simulated = commands.add_parser("blocks")
     simulated.add_argument("--repetitions", type=int, default=500)
+    simulated.add_argument("--margin", type=float, default=0.05, help="equivalence margin, as a ratio")
     simulated.set_defaults(function=blocks)
     options = parser.parse_args()
     function: Callable[[argparse.Namespace], None] = options.function

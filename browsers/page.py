@@ -111,9 +111,10 @@ def samples(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     "request_start_s" is when the browser wanted it and "request_took_s" how long it took from then on;
     "request_sent_s" is when it was sent, "request_first_byte_s" when its answer began. "request_connect_start_s" and
     "request_connect_s" are start and duration of its handshake, the latter 0 on an open connection. "request_path" is
-    the address on the server, with its query, and "request_initiator" the element that wanted it, `navigation` for the
-    document.
+    the address on the server, with its query, of another host the whole address, and "request_initiator" the element
+    that wanted it, `navigation` for the document.
     """
+    own = {urlsplit(row["name"]).netloc for row in rows if row["initiatorType"] == "navigation"}
     return {
         "request_start_s": [_seconds(row["startTime"]) for row in rows],
         "request_took_s": [_seconds(row["responseEnd"] - row["startTime"]) for row in rows],
@@ -124,7 +125,7 @@ def samples(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
         "request_connect_s": [_seconds(row["connectEnd"] - row["connectStart"]) for row in rows],
         "request_protocol": [str(row["nextHopProtocol"]) for row in rows],
         "request_bytes": [int(row["encodedBodySize"]) for row in rows],
-        "request_path": [_path(row["name"]) for row in rows],
+        "request_path": [_path(row["name"]) if urlsplit(row["name"]).netloc in own else row["name"] for row in rows],
         "request_initiator": [str(row["initiatorType"]) for row in rows],
     }
 

@@ -370,6 +370,7 @@ class Result:
     attempt: int = 0
     started_at: float = 0.0  # seconds since the epoch
     place: Place = NOWHERE
+    ended_at: float = 0.0  # likewise, when it was recorded; 0 if it was cut short
 
     @property
     def is_cpu_bound(self) -> bool:

@@ -18,7 +18,7 @@ from headwind.format import about, blocks_text, counted, duration, enumerated
 from headwind.model import CONTROL_RATIO, Block, Matrix, Trial
 from headwind.plan.arms import asked_of_tcp
 from headwind.plan.block_order import plan_block, plan_blocks
-from headwind.plan.doubts import kept_in_order, notes_of, spells_of, warnings_of
+from headwind.plan.doubts import changes_missed, kept_in_order, notes_of, spells_of, warnings_of
 from headwind.plan.forecast import LANE_S, START_S, Forecast
 from headwind.plan.minimum import at_most, guessed, minimum_s, too_few_blocks, what_a_budget_settles
 from headwind.plan.scheduler import Scheduler
@@ -101,7 +101,8 @@ def _print_notes(matrix: Matrix, forecast: Forecast, out: Console) -> None:
         f"note: this host's kernel has no congestion control {name} (`lab.py doctor`), so a run would refuse the matrix"
         for name in lacking(asked_of_tcp(matrix))
     ]
-    notes = (*notes_of(matrix), *spells_of(matrix, forecast), *filter(None, [too_few_blocks(matrix)]), *without)
+    own = (*spells_of(matrix, forecast), *changes_missed(matrix, forecast))
+    notes = (*notes_of(matrix), *own, *filter(None, [too_few_blocks(matrix)]), *without)
     for warning in (*warnings_of(matrix), *notes):
         out.print(escape(warning), soft_wrap=True, highlight=False)
 

@@ -93,7 +93,7 @@ def _other_control(text: str, server: Server) -> str:
     having = [each.name for each in SERVERS.values() if nearest(text, list(each.quic_congestion)) and each != server]
     other = f", or write `server: {having[0]}`" if having else ""
     others = "" if having else f"; {values.OTHER_QUIC}"
-    return f"remove it here{other}: arms of h1 and h2 can have all that Linux has{others}"
+    return f"remove the arm, or this key{other}: arms of h1 and h2 can have all that Linux has{others}"
 
 
 class ArmKeys(WorkloadOverrides):

@@ -26,7 +26,7 @@ from headwind.matrix.presets import NETWORKS, with_keys
 from headwind.matrix.profile import another_unit
 from headwind.matrix.shapes import DOWN, UP, YES, shown, takes
 from headwind.matrix.spelling import form, nearest, respelt, synonym
-from headwind.matrix.spelt_out import ROUND_TRIPS, as_rate, half, of_directions, of_spelt_out
+from headwind.matrix.spelt_out import ROUND_TRIPS, as_rate, half, of_directions, of_spelt_out, two_rates
 from headwind.matrix.sweep import DIRECTIONS, SWEPT, as_list, as_range, in_a_row
 from headwind.matrix.units import RATE, RATIO, SIZE, TIME, Mistake, Unit, quoted, with_unit
 from headwind.matrix.wording import NUMBER
@@ -49,9 +49,9 @@ _IN_BURSTS = re.compile(
 _TRIP = re.compile(rf"({NUMBER} ?[a-z]+) (?:rtt|round ?trip)")
 _BDP = re.compile(rf"({NUMBER})? ?[x*]? ?bdps?")
 _SPREAD = re.compile(rf"({NUMBER}) ?([a-z]*) ?(?:\u00b1|\+/?-) ?({NUMBER}) ?(ns|us|ms|s)")
-_TWO_RATES = re.compile(rf"({NUMBER} ?[a-z]+) ?/ ?({NUMBER} ?[a-z]+)")
 _BIT_ERRORS = {"ber", "bit error", "bit error rate"}
 _OUTAGES = {"outage", "blackout", "downtime", "offline", "dropout", "interruption", "disconnect"}
+_SPREADS = {"stddev", "std", "dev std", "sd", "sigma", "deviation", "deviation standard", "variation"}
 _PERIODS = {"every", "period", "interval", "repeat"}
 _BEGINS, _ENDS = {"at", "from", "start", "begin", "after", "time", "moment", "when"}, {"to", "until", "end", "till"}
 _LINK = {"link", "network", "state", "interface", "connection"}
@@ -298,8 +298,16 @@ def _is(unit: Unit, text: str) -> bool:
 
 def _only_share(key: str, value: Any, beside: Mapping[str, Any]) -> str:
     """Hint for a share that is the only key of a loss, such as `{rate: 2%}`; empty for others."""
-    is_share = len(beside) == 1 and isinstance(value, str) and _is(RATIO, value) and key in DirectionKeys.model_fields
-    return f"did you mean `random: {value}`?" if is_share else ""
+    if share_in({key: value}) and key in DirectionKeys.model_fields:
+        if beside.keys() == {key}:
+            return f"did you mean `random: {value}`?"
+        return correlated(value) if beside.keys() == {key, "correlation"} else ""
+    return ""
+
+
+def share_in(keys: Mapping[str, Any]) -> str:
+    """The first share, such as `2%`, among the values; empty without one."""
+    return next((value for value in keys.values() if isinstance(value, str) and _is(RATIO, value)), "")
 
 
 def beside_a_preset(beside: Mapping[str, Any]) -> str:
@@ -420,8 +428,8 @@ def _of_both_ways(key: str, value: str) -> str:
         return f"a round trip is two delays: both: {{delay: {half(trip[1])}}}"
     if key == "rate" and value.endswith(".trace"):
         return f"did you mean `trace: {value}`?"
-    if key == "rate" and (rates := _TWO_RATES.fullmatch(value)):
-        return f"the direction comes first: {shown({'downlink': {'rate': rates[1]}, 'uplink': {'rate': rates[2]}})}"
+    if key == "rate" and (rates := two_rates(value)):
+        return f"the direction comes first: {shown({side: {'rate': each} for side, each in rates.items()})}"
     return ""
 
 
@@ -484,8 +492,9 @@ def of_bdp(path: Sequence[str | int], value: Any, profile: Any) -> str:
 
 def _beside_a_delay(written: Mapping[str, Any]) -> str:
     """Hint for `{mean: 10ms, jitter: 2ms}` in place of a delay: its keys are those of the direction."""
-    own = [value for key, value in written.items() if key == "delay" or key not in DirectionKeys.model_fields]
-    rest = {key: value for key, value in written.items() if key != "delay" and key in DirectionKeys.model_fields}
+    keys = {(form(key) in _SPREADS and "jitter") or key: value for key, value in written.items()}
+    own = [value for key, value in keys.items() if key == "delay" or key not in DirectionKeys.model_fields]
+    rest = {key: value for key, value in keys.items() if key != "delay" and key in DirectionKeys.model_fields}
     text = shown({"delay": own[0], **rest}) if len(own) == 1 and isinstance(own[0], str) else ""
     return f"did you mean `{text[1:-1]}`?" if text else ""
 

@@ -28,6 +28,7 @@ from headwind.matrix.concepts import (
     of_two_moments,
     of_two_values,
     of_unit,
+    share_in,
     varied_by,
     without_searched,
 )
@@ -287,7 +288,7 @@ def _of_key(slip: Slip, beside: Any, along: Any = "") -> str:
     if "correlation" in str(path[-1]) and "loss" not in {*path, *keys}:
         return f"remove it: {NO_CORRELATION}"
     if "correlation" in str(path[-1]):
-        return correlated(keys.get("random", keys.get("loss")))
+        return correlated(keys.get("random") or keys.get("loss") or share_in(keys))
     is_direction = path[0] == "profiles" and len(path) == PROFILE_KEY and path[-1] in DIRECTIONS
     if is_direction and "preset" in keys:
         return beside_a_preset(keys)
@@ -565,7 +566,7 @@ def _together(key: str, level: Level, ways: Sequence[tuple[str, ...]], start: Le
     is_new = start is level and len(way) == 1 and isinstance(beside, dict) and not beside.get(way[0])
     found = dict[str, str]()
     for name, value in beside.items() if isinstance(beside, dict) else ():
-        if name == key or (name not in level.keys and level.homes(name) == list(ways)):
+        if name == key or (name not in level.keys and start.homes(name) == list(ways)):
             found[name] = name if home.has(name) else synonym(name, home.keys) or name
         elif name not in level.keys and (meant := synonym(name, home.keys)) and _is_clear(meant, value, home):
             found[name] = meant

@@ -57,6 +57,10 @@ ROWS = (
         "that of each server", ("", *_ENTRIES)),
     Row("handover handoff roaming migration switch", "a handover is a change of the network under `at`: at: {2s: "
         "{both: {delay: 90ms}}, 2.2s: {}}; {2s: {rebind: address}} gives the client another address", ("profiles",)),
+    Row("exclude except skip omit ignore", "list the conditions to keep: conditions: [{profiles: [...], workloads: "
+        "[...]}]", ("",)),
+    Row("alpha significance pvalue", "the confidence of each interval is the key: repeat: {confidence: 95%}",
+        ("", "repeat")),
     Row("ipv6 ipv4 ip inet family", "the test links have IPv4 only, and no key changes that", _ANYWHERE),
     Row("mtu mss pmtu", "no key sets the MTU: each link takes packets of up to 1500 bytes", _ANYWHERE),
     Row("rps qps vus users arrival executor sleep pause pacing interval",

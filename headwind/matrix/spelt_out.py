@@ -27,6 +27,7 @@ TOGETHER = "in place of these keys"
 ONE_WAY = "a delay is one way, half of a round trip"
 BANDWIDTHS = {"in": "downlink", "out": "uplink"}  # in WebPageTest's `bwIn` and `bwOut`
 CHROMES = {"download", "upload"}  # in Chrome's names, alone or with `throughput`
+_TWO_RATES = re.compile(rf"({NUMBER}) ?([a-z]*) ?/ ?({NUMBER}) ?([a-z]+)", re.IGNORECASE)
 _BITS = re.compile(rf"({NUMBER}) ?([kmg])(?:bps|b/s|bits?/s|bit)", re.IGNORECASE)
 
 
@@ -62,11 +63,17 @@ def of_directions(inside: Sequence[str | int], keys: Mapping[str, Any]) -> str:
     return (f"{IN_BOTH}: in its place {text}" if inside else f"{TOGETHER} {text}{_round_trip(keys)}") + note
 
 
+def two_rates(value: Any) -> dict[str, str]:
+    """The directions with the rates of `16mbit/1mbit` or `16/1 mbit`; empty for others."""
+    rates = _TWO_RATES.fullmatch(value) if isinstance(value, str) else None
+    return {"downlink": f"{rates[1]}{rates[2] or rates[4]}", "uplink": f"{rates[3]}{rates[4]}"} if rates else {}
+
+
 def _flat(keys: Mapping[str, Any]) -> dict[str, Any]:
     """The keys, of which one with a value for each direction is several: `rate down` and `rate up`."""
     found: dict[str, Any] = {}
     for key, value in keys.items():
-        sides = value if isinstance(value, dict) else {}
+        sides = value if isinstance(value, dict) else two_rates(value)
         is_by_direction = sides and all(respelt(each, DIRECTIONS) or synonym(each, DIRECTIONS) for each in sides)
         found |= {f"{key} {side}": own for side, own in sides.items()} if is_by_direction else {key: value}
     return found

@@ -203,8 +203,13 @@ def _range(unit: Unit, written: Mapping[str, Any]) -> list[str]:
     slips = [Slip((name,), Mistake(f"unknown key {quoted(name)}", _meant(unit, name, written)), at_key=True)
              for name in written if name not in RANGE]  # fmt: skip
     explained = {respelt(name, sorted(RANGE)) or _bound(name) for name in written}
-    slips += [Slip((), Mistake(f"`{name}` is missing", "such as {from: 0%, to: 10%, steps: 5}"))
-              for name in sorted(RANGE - explained)]  # fmt: skip
+    usual = {
+        "from": "1mbit" if unit is RATE else f"0{unit.example.lstrip('0123456789')}",
+        "to": unit.example,
+        "steps": 5,
+    }
+    example = ", ".join(f"{name}: {written.get(name, each)}" for name, each in usual.items())
+    slips += [Slip((), Mistake(f"`{name}` is missing", f"such as {{{example}}}")) for name in sorted(RANGE - explained)]
     parsed: dict[str, Any] = {}
     for name in RANGE & written.keys():
         try:

@@ -99,10 +99,15 @@ def _of_profile(profile: Profile) -> Iterator[Located]:
                 yield ("profiles", profile.name, "at"), (message, f"to end it add a later moment: {_later(from_s)}")
 
 
+def _moments_s(profile: Profile) -> list[float]:
+    """The first moment of each direction's changes, and that of the rebinding."""
+    changes = [each for direction in Direction if isinstance(each := profile.changes(direction), Steps)]
+    return [each.moments_s[0] for each in changes] + ([profile.rebinding.at_s] if profile.rebinding else [])
+
+
 def _too_late(profile: Profile, timeout_s: float) -> Iterator[Located]:
     """Changes that begin only after each trial has ended."""
-    changes = [each for direction in Direction if isinstance(each := profile.changes(direction), Steps)]
-    moments_s = [each.moments_s[0] for each in changes] + ([profile.rebinding.at_s] if profile.rebinding else [])
+    moments_s = _moments_s(profile)
     if moments_s and (first_s := min(moments_s)) >= timeout_s:
         message = (
             f"nothing changes in {quoted(profile.name)}: its first moment is {as_written('at_s', first_s)}, and a "
@@ -226,6 +231,21 @@ def spells_of(matrix: Matrix, forecast: Forecast) -> Iterator[str]:
             few = f"; only about {100 * met:.0f} % of trials will meet a bad spell, if they take {took} as forecast"
             where = f"{quoted(matrix.name_of(condition))} ({direction.value})"
             yield f"note: spells of {where}, {mean}{few if met < MET_ALWAYS else ''}"
+
+
+def changes_missed(matrix: Matrix, forecast: Forecast) -> Iterator[str]:
+    """A note for each condition whose network changes only after a trial of the duration that is forecast."""
+    block_s = block_seconds(matrix, forecast)
+    for condition in matrix.conditions:
+        moments_s = _moments_s(condition.profile)
+        trial_s = max(0.0, block_s(condition) / len(matrix.arms_in(condition)) - OVERHEAD_S)
+        if moments_s and (first_s := min(moments_s)) > trial_s:
+            took = duration(round(trial_s, 1))
+            yield (
+                f"note: {quoted(matrix.name_of(condition))} does not change before {setting('at_s', first_s)}, and its "
+                f"trials take {took} as forecast: most will end earlier, and then nothing is sure there; write an "
+                "earlier moment or a larger workload"
+            )
 
 
 def kept_in_order(matrix: Matrix) -> str:

@@ -13,7 +13,7 @@ from dataclasses import fields
 from headwind.arm import Arm
 from headwind.format import counted, listed, measured, setting
 from headwind.metric import Losses
-from headwind.model import DATA_OUTCOMES, Check, Result
+from headwind.model import DATA_OUTCOMES, Check, Outcome, Result
 from headwind.proof.decisions import check_decisions
 from headwind.proof.evidence import CHANGE, REBIND, Evidence, Span, Stretch
 from headwind.proof.expectation import Expectation
@@ -29,6 +29,8 @@ NS_S = 1e-9
 MOST_LISTED = 8  # Links whose read-back has its own line
 UNCHANGED, UNMOVED = "the network did not change", "nothing was rebound"  # how warnings of such trials begin
 TOO_EARLY = "ended before the network changed"  # of trials: how a sentence about them ends
+LATE = {"change_late_s", "rebinding_late_s"}  # checks that a trial has once its network changed
+MILDER_SHARE, MILDER_PROBABILITY = 0.1, 0.001  # of attempts that met a change and were excluded; and that by chance
 BAD_SPELLS = "in bad spells"  # label of the network of bad spells
 FIRST = ""  # label of the network with which a direction begins
 
@@ -181,6 +183,40 @@ def ended_early(results: Iterable[Result]) -> dict[str, list[bool]]:
         for name, of_arms in early.items()
         if all(2 * sum(of_arm) >= len(of_arm) for of_arm in of_arms.values())
     }
+
+
+def milder(results: Iterable[Result]) -> dict[str, str]:
+    """By condition id, a sentence if attempts that met a change of the network were excluded more often than others.
+
+    The compared trials then met a milder network than the requested one. `results` has every attempt. Chance gives as
+    many (hypergeometric) in fewer than MILDER_PROBABILITY of conditions.
+    """
+    attempts: dict[str, list[tuple[bool, bool]]] = {}
+    for result in results:
+        if result.outcome in (*DATA_OUTCOMES, Outcome.INVALID):
+            met = any(check.quantity in LATE or check.span == BAD_SPELLS for check in result.proof.checks)
+            is_excluded = result.outcome is Outcome.INVALID
+            attempts.setdefault(result.trial.block.condition.id, []).append((met, is_excluded))
+    sentences = {name: _of_excluded(met_excluded) for name, met_excluded in attempts.items()}
+    return {name: sentence for name, sentence in sentences.items() if sentence}
+
+
+def _of_excluded(attempts: Sequence[tuple[bool, bool]]) -> str:
+    met, excluded, both = (
+        sum(met for met, _ in attempts),
+        sum(lost for _, lost in attempts),
+        attempts.count((True, True)),
+    )
+    others, lost = len(attempts) - met, excluded - both
+    most = min(met, excluded)
+    ways = sum(math.comb(met, each) * math.comb(others, excluded - each) for each in range(both, most + 1))
+    if both < MILDER_SHARE * met or ways >= MILDER_PROBABILITY * math.comb(len(attempts), excluded):
+        return ""
+    rest = f"{lost} of the other {others}" if lost else f"none of the other {others}"
+    return (
+        f"{both} of {met} attempts that met a change of the network were excluded, and {rest}: the compared trials had "
+        "a milder network"
+    )
 
 
 def _missing(evidence: Evidence, missing: int, due: Sequence[float]) -> str:

@@ -75,7 +75,8 @@ class Row:
     def side(self) -> str:
         """Without a verdict, the side of the estimate relative to the published one. It proves nothing."""
         estimate = self.interval.estimate if self.interval else None
-        if self.word != "no verdict" or not estimate or not self.published_verdict.favours:
+        is_known = self.interval and estimate and not describe.is_equal(self.interval)
+        if self.word != "no verdict" or not estimate or not is_known or not self.published_verdict.favours:
             return ""
         return "same side" if estimate * self.published_verdict.favours > 0 else "other side"
 

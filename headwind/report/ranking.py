@@ -139,8 +139,10 @@ def forecast_of(item: Open) -> str:
         return f"{item.missing} missing"
     if not has_forecast(item):
         return ""
-    by = " by a metric" if len(item.judged) > 1 else ""
-    more = f"about {counted(item.outlook.blocks, 'more block')}" if item.outlook.blocks else "hundreds of blocks"
+    by = " by at least one metric" if len(item.judged) > 1 else ""
+    blocks, least = item.outlook.blocks, item.outlook.low
+    more = f"at least {least} more blocks" if least else "hundreds more blocks"
+    more = f"about {counted(blocks, 'more block')}" if blocks else more
     return f"{more} until each comparison is sure{by}"
 
 

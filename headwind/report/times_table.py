@@ -196,12 +196,12 @@ def _attempt_notices(data: RunData) -> Iterator[TrialNote]:
     unproven = [result for result in again if is_unproven(result)]
     if unproven:
         text = (
-            f"run again: the network was not verified in an earlier attempt, which is excluded "
+            f"repeated, because the network was not verified in an earlier attempt, which is excluded "
             f"(such attempts: {by_arm(data.results, unproven)})"
         )
         yield TrialNote(text, _ids(unproven))
     if broken := [result for result in again if result.outcome is Outcome.LAB_ERROR and not was_stopped(result)]:
-        yield TrialNote("run again: the lab failed at an earlier attempt, which stays on record", _ids(broken))
+        yield TrialNote("repeated, because the lab failed at an earlier attempt, which stays on record", _ids(broken))
     data_ = [result for result in data.latest if is_data(result)]
     if short := [result for result in data_ if lacked_cpus(result)]:
         yield TrialNote(f"{WAITED}: {by_arm(data_, short)}; they still count", _ids(short))
@@ -245,7 +245,7 @@ def _of_networks(data: RunData, concerned: Sequence[tuple[str, Result]]) -> str:
         return merged if is_everywhere else f"in {listed(list(found))}: {merged}"
     first, *others = sorted(found, key=lambda name: -len(found[name]))
     also = listed([f"{len(found[name])} in {name}" for name in others])
-    return f"({len(found[first])} in {first}; similar: {also}): {_merged(found[first])}"
+    return f"({len(found[first])} in {first}, {also}; figures of {first}): {_merged(found[first])}"
 
 
 def _merged(texts: Sequence[str]) -> str:

@@ -79,7 +79,8 @@ def _passed(data: RunData) -> Iterator[str]:
     if not results or data.status.state is State.RUNNING:
         return
     if left := results.count(None):
-        yield f"{counted(len(results), 'self-check')}: {results.count(True)} passed, {left} open (too few blocks)"
+        passed = f"{counted(len(results), 'self-check')}: {results.count(True)} passed"
+        yield f"{passed}, {left} open (more blocks may settle them)"
     else:
         yield {1: "the self-check passed", 2: "both self-checks passed"}.get(
             len(results), f"all {len(results)} self-checks passed"
@@ -152,11 +153,13 @@ def _undetected(data: RunData) -> Iterator[str]:
 
 
 def _unmet(data: RunData) -> Iterator[str]:
-    """Sentences on networks with changes or bad spells that most trials ended before."""
+    """Sentences on networks with changes or bad spells that most trials ended before, or were excluded for."""
     for condition in data.matrix.conditions:
         if early := data.unchanged.get(condition.id):
             name = data.matrix.name_of(condition)
             yield f"in {name}, {early}: for a new run, write an earlier moment or a larger workload"
+        if excluded := data.milder.get(condition.id):
+            yield f"in {data.matrix.name_of(condition)}, {excluded}"
         if any(isinstance(condition.profile.changes(direction), Spells) for direction in Direction):
             own = [each for each in data.latest if each.trial.block.condition == condition and is_data(each)]
             met = sum(any(check.span == BAD_SPELLS for check in each.proof.checks) for each in own)

@@ -157,11 +157,17 @@ def finding_text(finding: Finding) -> str:
         ratio = ahead_text(finding).partition(" [")[0]
         reach, interval = reach_text(finding, lambda arm: arm.name) or apart_text(finding), finding.comparison.interval
         if interval.estimate is not None and interval.has_estimate:
-            word = "slower" if interval.estimate < 0 else "faster"
-            reach = f"{finding.pair.new.name} {ratio} {word} ({reach.removeprefix(f'{finding.pair.new.name} is ')})"
+            name, word = finding.pair.new.name, "slower" if interval.estimate < 0 else "faster"
+            middle = "equal in the median" if is_equal(interval) else f"{ratio} {word}"
+            reach = f"{name} {middle} ({reach.removeprefix(f'{name} is ')})"
         return f"{certainty}: {', '.join(filter(None, (reach, stalled_text(finding))))}"
     who = "tie" if verdict_of(finding) is Verdict.TIE else sides(finding)[0].name
     return f"{certainty}: {who} {lead_text(finding)}"
+
+
+def is_equal(interval: Interval) -> bool:
+    """True if the estimate reads `1.00x`, so that it favours neither side."""
+    return interval.estimate is not None and two(math.exp(abs(interval.estimate))) == "1.00"
 
 
 def few_text(blocks: int) -> str:
@@ -315,7 +321,7 @@ def settled_by_others(data: RunData) -> list[str]:
             found = left.setdefault(line.primary.metric, {})
             found.setdefault(data.matrix.name_of(line.condition), []).append(line.pair)
     return [
-        f"not sure by {metric.label}, but by another metric, so they get no more blocks: "
+        f"sure by another metric, though not by {metric.label}, so no blocks are added for them: "
         f"{listed([f'{name} ({names_of(pairs)})' for name, pairs in found.items()])}. To run until {metric.label} is "
         f"sure as well, start a new run with `judge: [{metric.key}]` in its matrix file"
         for metric, found in left.items()

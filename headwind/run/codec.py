@@ -231,6 +231,7 @@ class StoredResult:
     attempt: int
     started_at: float
     place: Annotated[Place, Field(exclude_if=lambda place: place == NOWHERE)] = NOWHERE
+    ended_at: Annotated[float, Field(exclude_if=lambda time_s: not time_s)] = 0.0
 
 
 _MATRIX, _TRIAL, _RESULT = TypeAdapter(StoredMatrix), TypeAdapter(StoredTrial), TypeAdapter(StoredResult)
@@ -336,7 +337,7 @@ def result_to_json(result: Result) -> str:
     stored = StoredResult(
         _stored_trial(result.trial), result.outcome, result.reason, dict(result.metrics), result.proof.checks,
         dict(result.proof.counters), result.proof.warnings, result.command, dict(result.phases_s), result.attempt,
-        result.started_at, result.place,
+        result.started_at, result.place, result.ended_at,
     )  # fmt: skip
     # pydantic's own text would have null for infinity.
     written: dict[str, Any] = _RESULT.dump_python(stored)
@@ -362,5 +363,5 @@ def result_from_json(text: str, samples: Mapping[str, Any]) -> Result:
     return Result(
         _trial(stored.trial), stored.outcome, stored.reason, stored.metrics,
         Proof(stored.checks, stored.counters, stored.warnings), samples, stored.command, stored.phases_s,
-        stored.attempt, stored.started_at, stored.place,
+        stored.attempt, stored.started_at, stored.place, stored.ended_at,
     )  # fmt: skip

@@ -13,7 +13,7 @@ from headwind.model import DATA_OUTCOMES, Check, Condition, Matrix, Outcome, Res
 from headwind.observed import figure, order_of
 from headwind.plan.forecast import Forecast, block_seconds
 from headwind.proof.pooled import Pooled, pooled
-from headwind.proof.spans import TOO_EARLY, ended_early
+from headwind.proof.spans import TOO_EARLY, ended_early, milder
 from headwind.proof.tally import Seen
 from headwind.run.captures import CapturedTrial
 from headwind.run.codec import State, Status, planned_trials
@@ -79,7 +79,9 @@ class RunData:
     @property
     def network_doubts(self) -> dict[str, list[str]]:
         """By condition, deviations of its network that all its trials together show; absent if there are none."""
-        found: dict[str, list[str]] = {name: [text] for name, text in self.unchanged.items()}
+        found: dict[str, list[str]] = {}
+        for name, text in (*self.unchanged.items(), *self.milder.items()):
+            found.setdefault(name, []).append(text)
         for question in self.pooled:
             if not question.passed:
                 found.setdefault(question.condition.id, []).append(question.text)
@@ -92,6 +94,11 @@ class RunData:
             name: f"{sum(early)} of {counted(len(early), 'trial')} {TOO_EARLY}"
             for name, early in ended_early(self.latest).items()
         }
+
+    @cached_property
+    def milder(self) -> dict[str, str]:
+        """By condition, a sentence if its compared trials had a milder network, because others were excluded."""
+        return milder(self.results)
 
     @property
     def still_open(self) -> tuple[Open, ...]:
@@ -179,7 +186,7 @@ class Reading:
         for number, result in self._run.each_numbered(self._seen):
             slim = _shared(without_counters(result), self._known)
             new[number] = replace(Seen.of(result), result=slim)
-            self._judge.tell([slim])
+        self._judge.tell([seen.result for seen in new.values()])
         self._seen = dict(sorted((self._seen | new).items()))
         return len(new)
 

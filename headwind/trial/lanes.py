@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
@@ -71,6 +72,7 @@ class _Notes:
     overlap: OverlapTracker
     start_spacer: StartSpacer
     notify: Callable[[Event], None]
+    ending: threading.Lock  # of all lanes: results are recorded and reported in the order of their `ended_at`
 
     def begin(self, trial: Trial, attempt: int) -> None:
         self.start_spacer.wait_for_turn(self.lane.number)
@@ -81,9 +83,11 @@ class _Notes:
 
     def append(self, result: Result) -> None:
         self.lane.check_stop()
-        result = replace(result, place=replace(result.place, beside=self.overlap.met(self.lane.number)))
-        self.record.append(result)
-        self.notify(result)
+        place = replace(result.place, beside=self.overlap.met(self.lane.number))
+        with self.ending:
+            result = replace(result, place=place, ended_at=time.time())
+            self.record.append(result)
+            self.notify(result)
 
 
 class _Site:
@@ -141,6 +145,7 @@ class Lanes:
         self._numbers = count(max(lane.number for lane in self.lanes) + 1)
         self._events: SimpleQueue[Event] = SimpleQueue()
         self._threads: dict[int, threading.Thread] = {}
+        self._ending = threading.Lock()
 
     def __enter__(self) -> Self:
         try:
@@ -232,7 +237,7 @@ class Lanes:
             self._say(f"no more than {self.most} lanes: others did not come up: {why}")
 
     def _start(self, site: _Site, lane: AnyLane, task: Task, record: Record) -> None:
-        notes = _Notes(lane, record, site.overlap, site.start_spacer, self._events.put)
+        notes = _Notes(lane, record, site.overlap, site.start_spacer, self._events.put, self._ending)
         site.overlap.starts(lane.number, task.block.id)
         thread = threading.Thread(target=self._work, args=(lane, task, notes), name=f"lane {lane.number}", daemon=True)
         site.running[lane.number], self._threads[lane.number] = task, thread

@@ -249,8 +249,8 @@ def _on_server(
 
 def _repeats(missed: Sequence[Missed]) -> Iterator[str]:
     if missed:
-        failed = "once" if len(missed) == 1 else f"{len(missed)} times, at last"
-        yield f"the network check failed {failed} ({missed[-1].why[0]}), and then passed"
+        failed, last = ("once", "") if len(missed) == 1 else (f"{len(missed)} times", "the last time ")
+        yield f"the network check failed {failed} ({last}{missed[-1].why[0]}), and then passed"
 
 
 def prepare(path: Path, trial: Trial, port: int, timeout_s: float, capture: Capture | None = None) -> None:

@@ -147,8 +147,11 @@ class Judge:
         self.tell(results)
 
     def tell(self, results: Iterable[Result]) -> None:
-        """Take in results in the order in which they ran; a later attempt replaces an earlier one."""
-        for result in results:
+        """Take in results; a later attempt replaces an earlier one.
+
+        They count in the order in which they ended, as during the run: what is settled first depends on it.
+        """
+        for result in sorted(results, key=lambda each: max(each.started_at, each.ended_at)):
             block = result.trial.block
             row = self._rows.setdefault(block.condition.id, {}).setdefault(block.index, {})
             if block.index < self._counted[block.condition.id]:  # it runs again, which voids its earlier claims

@@ -54,8 +54,10 @@ class SitePage(PageLoad):
         failed = [f"{path} ({status or 'no answer'})" for path, status
                   in zip(columns["request_path"], columns["request_status"], strict=True)
                   if not 200 <= status < 400]  # fmt: skip
-        outside = any(not path.startswith(f"{after(self.server_delay_s, PREFIX)}/") for path in failed)
-        hint = f"; addresses that begin with a slash miss the site, which is below {PREFIX}" if outside else ""
+        here = [path for path in failed if "://" not in path]
+        is_outside = any(not path.startswith(f"{after(self.server_delay_s, PREFIX)}/") for path in here)
+        hint = f"; addresses that begin with a slash miss the site, which is below {PREFIX}" if is_outside else ""
+        hint += "; other hosts do not exist here: remove what the page has from them" if here != failed else ""
         return f"{reason}: {listed(failed, MOST_NAMED)}{hint}" if failed else reason
 
     def wrong_size(self, answer: Mapping[str, Any], object_bytes: int) -> str:

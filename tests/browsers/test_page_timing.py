@@ -45,6 +45,14 @@ def test_a_page_gives_its_times_in_seconds_and_its_requests_in_the_order_of_thei
     assert found["samples"]["request_initiator"] == ["navigation", "img", "img", "img"]
 
 
+def test_a_request_to_another_host_has_its_whole_address() -> None:
+    """`/b.jpg (no answer)` of a CDN read as if the page's own server had not answered."""
+    rows = [[*row[:10], row[10].replace("server/bytes/10000.png?3", "cdn.example/b.jpg"), row[11]]
+            for row in COLLECTED["rows"]]  # fmt: skip
+    paths = figures({**COLLECTED, "rows": rows})["samples"]["request_path"]
+    assert paths == ["/bytes/3-of-10000.html", "/bytes/10000.png?2", "/bytes/10000.png?1", "https://cdn.example/b.jpg"]
+
+
 def test_a_page_that_has_not_come_has_no_times() -> None:
     rows = [[0.0] * 6 + [0, "", 0, 0, "", "navigation"]]
     found = figures({"url": "", "load": 0, "paint": 0, "largest": 0, "rows": rows})

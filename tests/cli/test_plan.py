@@ -111,6 +111,16 @@ def test_the_plan_says_what_spells_lose_and_how_many_trials_meet_one(tmp_path: P
     assert short.endswith("`far` (downlink), 40 ms good and 40 ms bad: 50.0 % of packets lost on average")
 
 
+@pytest.mark.parametrize(("first", "is_noted"), [("50ms", False), ("30s", True)])
+def test_the_plan_notes_a_change_that_most_trials_end_before(tmp_path: Path, first: str, is_noted: bool) -> None:
+    """Only the report said so, after the minutes were spent: `32 of 32 trials ended before the network changed`."""
+    changes = f"{{{first}: {{both: {{loss: 100%}}}}, 31s: {{}}}}"
+    text = MINIMAL.replace("clean: {}", f"far: {{both: {{delay: 10ms}}, at: {changes}}}")
+    notes = [line for line in plan_of(load(text, tmp_path), tmp_path).splitlines() if "does not change before" in line]
+    assert bool(notes) == is_noted
+    assert all("`far` does not change before 30 s, and its trials take" in note for note in notes)
+
+
 def test_the_plan_notes_a_network_that_stays_changed(tmp_path: Path) -> None:
     def notes_on(at: str) -> list[str]:
         text = MINIMAL.replace("clean: {}", f"far: {{downlink: {{rate: 30mbit}}, at: {at}}}")

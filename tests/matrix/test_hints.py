@@ -70,7 +70,7 @@ WORKLOADS = "workloads: {page: {requests: 10, connections: 2}}"
         ("requests: 10, connections: 2", "kind: objects, requests: 10, size: 15 KB", 4, "did you mean `15kB`?"),
         ("connections: 2", "connections: 2, repeat: 3", 4, "at the top of the file, next to `workloads`"),
         (PROFILES, f"{PROFILES}\ntimeout: 1,5s", 4, "did you mean `1.5s`?"),
-        (WORKLOADS, "arms: {h3-bbr: {protocol: h3, congestion: bbr}}\n" + WORKLOADS, 4, "remove it here"),
+        (WORKLOADS, "arms: {h3-bbr: {protocol: h3, congestion: bbr}}\n" + WORKLOADS, 4, "remove the arm, or this key"),
         (PROFILES, "profiles:\n  clean: {}\n   far: {}", 5, "indented by 3 spaces, line 4 by 2 spaces"),
         (PROFILES, "profiles:\n   clean: {}\n  far: {}", 4, "indented by 3 spaces, line 5 by 2 spaces"),
         (PROFILES, "profiles:\n clean: {}\n timeout: 9s", 5, "belongs at the top of the file"),

@@ -47,7 +47,12 @@ def test_the_files_without_mistakes_are_taken(text: str, tmp_path: Path) -> None
     [
         (PAGE, "browser: firefox", "browser: chrome", ["did you mean `chromium`?"]),
         (PAGE, "kind: page", "kind: pages", ["did you mean `page`?"]),
-        (PAGE, PARTS, "html: 40kB, css: 3 x 20kB", ["parts: {html: 40kB}", "parts: {css: 3 x 20kB}"]),
+        (
+            PAGE,
+            PARTS,
+            "html: 40kB, css: 3 x 20kB",
+            ["`html` and `css` belong in `parts`: parts: {html: 40kB, css: 3 x 20kB}"],
+        ),
         (PAGE, "js: 8", "scripts: 8", ["did you mean `js`?"]),
         (PAGE, "8 x 60kB", "8*60kB", ["did you mean `8 x 60kB`?"]),
         (PAGE, "8 x 60kB", "8 \u00d7 60kB", ["did you mean `8 x 60kB`?"]),

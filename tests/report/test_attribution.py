@@ -108,7 +108,8 @@ def test_a_total_that_is_little_else_than_its_handshake_is_told_with_when_the_re
     assert min(shares) > MOSTLY
     last = told(data).sentences[-2:]
     h1, h2, h3 = (f"{math.floor(100 * share)} %" for share in shares)
-    assert last[0] == f"The slowest handshake is {h1} (h1), {h2} (h2) and {h3} (h3) of the total."
+    parts = f"{h1} (HTTP/1.1), {h2} (HTTP/2) and {h3} (HTTP/3)"
+    assert last[0] == f"In the median trial, the slowest handshake takes {parts} of the total."
     assert last[1] == "The time until 90 % of the requests were done is 1.90 s for all."
 
 
@@ -117,7 +118,9 @@ def test_where_only_one_total_is_its_handshake_that_one_is_named() -> None:
         total_s = rng.uniform(0.9, 1.1)
         return {"total_s": total_s, "connect_max_s": total_s * (0.901 if trial.arm is H3 else 0.5)}
 
-    assert "HTTP/3's slowest handshake is 90 % of its total." in told(run(only_h3)).sentences
+    assert (
+        "In the median trial of HTTP/3, the slowest handshake takes 90 % of the total." in told(run(only_h3)).sentences
+    )
 
 
 def test_the_page_says_it_beside_its_figures() -> None:

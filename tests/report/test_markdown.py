@@ -216,8 +216,8 @@ def test_what_another_metric_settled_says_how_to_settle_the_first(tmp_path: Path
     (sentence,) = settled_by_others(data)
     first = "clean (HTTP/3 against HTTP/1.1, HTTP/3 against HTTP/2 and HTTP/2 against HTTP/1.1)"
     assert sentence == (
-        f"not sure by total time, but by another metric, so they get no more blocks: {first}. To run until total time "
-        "is sure as well, start a new run with `judge: [total_s]` in its matrix file"
+        f"sure by another metric, though not by total time, so no blocks are added for them: {first}. To run until "
+        "total time is sure as well, start a new run with `judge: [total_s]` in its matrix file"
     )
     assert "`judge: [total_s]`" in unescape(summary_md(data, data.judgement, "report.html"))
     assert "<code>judge: [total_s]</code>" in render(data, 0.0)

@@ -123,7 +123,10 @@ def test_blocks_run_side_by_side_and_each_result_says_beside_what() -> None:
     }
     assert {result.place.lane for result in plan.results} == {1, 2}
     assert {result.outcome for result in plan.results} == {Outcome.OK}
-    assert sorted(result.trial.id for result in plan.told) == sorted(result.trial.id for result in plan.results)
+    assert [result.trial.id for result in plan.told] == [result.trial.id for result in plan.results]
+    ends = [result.ended_at for result in plan.results]
+    assert ends == sorted(ends)
+    assert all(result.ended_at > result.started_at for result in plan.results)
     assert [type(event) for event in events].count(Ended) == 2
     assert [type(event) for event in events].count(Begun) == 4
     assert (beds.ups, beds.up_now) == (2, 0)

@@ -132,3 +132,38 @@ def test_an_unproven_attempt_says_nothing_and_the_one_that_replaces_it_counts_on
     judge.tell([replace(every[1][0], attempt=1)])
     assert said(judge) == said(Judge(MATRIX, [result for block in every for result in block]))
     assert len(judge.rows_of(CONDITION.id)) == 12
+
+
+THREE = fake.example_matrix(*fake.PROFILES[:3], repeat=Repetition(least=9, most=60))
+
+
+def side_by_side(seed: int) -> list[Result]:
+    """Blocks of three networks in the order in which they began; those of the last end up to a minute late."""
+    chance, found = random.Random(seed), list[Result]()
+    for number, condition in enumerate(THREE.conditions):
+        leads = {str(arm): chance.uniform(0.8, 1.2) for arm in THREE.arms}
+        for result in fake.good_blocks(THREE, condition, 12):
+            total_s = leads[str(result.trial.arm)] * chance.lognormvariate(0, 0.1)
+            begun = fake.STARTED_AT + 10 * result.trial.block.index + number
+            ended = begun + 5 + 60 * number * chance.random()
+            metrics = {**result.metrics, "total_s": total_s}
+            found.append(replace(result, metrics=metrics, started_at=begun, ended_at=ended))
+    return sorted(found, key=lambda result: result.started_at)
+
+
+def sure(judge: Judge) -> set[tuple[str, str, str]]:
+    findings = [finding for line in said(judge).compared for finding in line.findings.values() if finding.survives]
+    return {(finding.condition.id, str(finding.pair), finding.metric.key) for finding in findings}
+
+
+@pytest.mark.parametrize(("seed", "order_matters"), [(0, False), (19, True)])
+def test_what_was_sure_during_the_run_is_sure_when_its_results_are_read_again(seed: int, order_matters: bool) -> None:
+    """A run printed `23 of 36 comparisons sure`, and ended with 17: they were read in the order of their beginning."""
+    results, judge, ever = side_by_side(seed), Judge(THREE), set[tuple[str, str, str]]()
+    for result in sorted(results, key=lambda result: result.ended_at):
+        judge.tell([result])
+        ever |= sure(judge)
+    assert sure(judge) == ever
+    assert said(Judge(THREE, results)) == said(judge)
+    by_beginning = [replace(result, ended_at=0.0) for result in results]
+    assert (sure(Judge(THREE, by_beginning)) != ever) == order_matters

@@ -172,9 +172,10 @@ def test_a_row_says_in_few_words_how_many_blocks_are_left() -> None:
     item = opened(with_noise(9))
     assert item is not None
     soon, never = Outlook(1_200, 3, 1_900), Outlook(None, 200, None)
-    sure = "until each comparison is sure by a metric"
+    sure = "until each comparison is sure by at least one metric"
     assert forecast_of(replace(item, soonest=soon, outlook=soon)) == f"about 1,200 more blocks {sure}"
-    assert forecast_of(replace(item, outlook=never)) == f"hundreds of blocks {sure}"
+    assert forecast_of(replace(item, outlook=never)) == f"at least 200 more blocks {sure}"
+    assert forecast_of(replace(item, outlook=replace(never, low=None))) == f"hundreds more blocks {sure}"
     assert forecast_of(replace(item, n=1)) == "", "too few for a forecast"
     assert forecast_of(replace(item, missing=4)) == "4 missing"
 

@@ -108,6 +108,17 @@ def test_failed_requests_are_named(home: Path) -> None:
     )
 
 
+def test_a_failed_request_to_another_host_has_its_own_advice(home: Path) -> None:
+    def change(collected: dict[str, Any]) -> None:
+        cell("name", -1, "https://cdn.example/b.jpg")(collected)
+        cell("responseStatus", -1, 0)(collected)
+
+    assert outcome(home, change).reason == (
+        "1 of 3 requests failed: https://cdn.example/b.jpg (no answer); other hosts do not exist here: remove what the "
+        "page has from them"
+    )
+
+
 def test_a_page_that_never_loads_has_no_shares_of_requests(home: Path) -> None:
     result = outcome(home, hangs=True)
     assert result.outcome is Outcome.TIMEOUT

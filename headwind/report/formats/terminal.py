@@ -82,7 +82,7 @@ def _warnings(data: RunData, *, full: bool) -> list[str]:
     left = len(lines) - MOST_WARNINGS
     if full or left <= 1:  # a line that counts one warning is as long as the warning
         return lines
-    return [*lines[:MOST_WARNINGS], f"! {counted(left, 'more warning')}: see the report"]
+    return [*lines[:MOST_WARNINGS], f"! {counted(left, 'more warning')} about trials: see the report"]
 
 
 def _open(data: RunData) -> list[str]:
@@ -99,11 +99,11 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
     arms = data.matrix.arms
     pairs, rest = columns_of(data.matrix, data.judgement)
     labels = row_text.primaries(data.matrix.conditions)
-    by = f"by {labels}; a sure result by another metric is added if it differs"
+    by = f"by {labels}; another metric is added where it says more"
     has_columns = len(pairs) <= MOST_COLUMNS and not rest
     width_of_pairs = len(pairs) * WIDTH_OF_CELL if has_columns else WIDTH_OF_LINE
     has_room = WIDTH_OF_NAME + width_of_pairs + len(arms) * WIDTH_OF_MEDIAN <= width
-    what = "Medians, and ratios within blocks" if has_room else "Ratios within blocks"
+    what = "Medians, and medians of the ratios within blocks" if has_room else "Medians of the ratios within blocks"
     title = f"{what}, {by}; {MARKS[Certainty.SURE]} sure"
     table = Table(
         title=title, title_justify="left", title_style="dim", box=None, padding=(0, 2, 0, 0), header_style="dim"
