@@ -323,7 +323,7 @@ def command_worker(options: argparse.Namespace) -> int:
 
 
 def command_images(options: argparse.Namespace) -> int:
-    """Pull the container images from a registry, or build them; with `push`, push them to the registry."""
+    """Get the container images: from $HEADWIND_REGISTRY if that is set and has them, else by building them."""
     from headwind.testbed.images import IMAGES, ensure_images, push_images
 
     if options.push:
@@ -517,7 +517,7 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
     commands.choices["run"].add_argument(
         "--resume",
         metavar="RUN",
-        help="continue an earlier run, given by its folder or id, with its own matrix: name no matrix",
+        help="continue an earlier run, given by its folder or id, with its own matrix: give no matrix file",
     )
     how_to_capture(commands.choices["run"])
     commands.choices["experiments"].add_argument(

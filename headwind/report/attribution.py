@@ -266,14 +266,14 @@ def _mostly_handshake(standing: Standing, arms: Sequence[Arm]) -> Iterator[str]:
             shares[arm] = min(statistics.median(parts), 1.0)
     name, total_name = handshake_name(workload), workload.primary().label.replace("total time", "total")
     if len(shares) > MOST_NAMED:
-        least = f"{math.floor(100 * min(shares.values()))} % or more of the {total_name}"
-        yield f"In the median trial, the {name} takes {least} in {len(shares)} rows."
+        least = f"{math.floor(100 * min(shares.values()))} % of the {total_name}"
+        yield f"In half of the trials, the {name} takes at least {least} in {len(shares)} rows."
     elif len(shares) > 1:
         shown = (f"{math.floor(100 * share)} % ({arm_name(arm)})" for arm, share in shares.items())
-        yield f"In the median trial, the {name} takes {enumerated(shown)} of the {total_name}."
+        yield f"In half of the trials, the {name} takes at least {enumerated(shown)} of the {total_name}."
     for arm, share in shares.items() if len(shares) == 1 else ():
         taken = f"{math.floor(100 * share)} % of the {total_name}"
-        yield f"In the median trial of {arm_name(arm)}, the {name} takes {taken}."
+        yield f"In half of the trials of {arm_name(arm)}, the {name} takes at least {taken}."
 
 
 def _early(tracks: Sequence[Track]) -> Iterator[str]:

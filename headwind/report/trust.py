@@ -198,4 +198,4 @@ def _machine(data: RunData) -> Iterator[str]:
         yield f"{counted(len(others), 'other Headwind run')} used this machine during this run: {SHARED}"
     stolen = [result.metrics[STEAL.key] for result in data.latest if STEAL.key in result.metrics]
     if stolen and (share := statistics.fmean(stolen)) > MOST_STEAL:
-        yield f"{100 * share:.0f} % CPU steal"
+        yield f"{100 * share:.0f} % CPU steal: so much of the CPUs the hypervisor gave to others"

@@ -365,7 +365,10 @@ def check_text(check: SelfCheckFinding, name: str) -> str:
     text = f"self-check {mark}: {name}, {finding.pair}: {check.message}; "
     interval = finding.comparison.interval
     if math.isfinite(interval.low) or math.isfinite(interval.high) or finding.verdict.is_completion:
-        text += f"{sides(finding)[0].name} {lead_text(finding)}, "
+        lead, shown = lead_text(finding), toward(interval, _ahead(finding))
+        if check.passed is None and " [" in lead and math.isfinite(shown.high):  # rounded, it may seem to have passed
+            lead = f"{lead.partition(' [')[0]} [{math.exp(shown.low):.3f}, {math.exp(shown.high):.3f}]"
+        text += f"{sides(finding)[0].name} {lead}, "
     text += counted(finding.comparison.completion.n, "block")
     floor = check.noise_floor_ratio
     if floor is not None:

@@ -250,7 +250,7 @@ def _on_server(
 def _repeats(missed: Sequence[Missed]) -> Iterator[str]:
     if missed:
         failed, last = ("once", "") if len(missed) == 1 else (f"{len(missed)} times", "the last time ")
-        yield f"the network check failed {failed} ({last}{missed[-1].why[0]}), and then passed"
+        yield f"the network check failed {failed} ({last}{missed[-1].why[0]}), and passed when repeated"
 
 
 def prepare(path: Path, trial: Trial, port: int, timeout_s: float, capture: Capture | None = None) -> None:

@@ -32,7 +32,8 @@ from headwind.report.method import method
 from headwind.report.ranking import Standing, is_reference, standings
 from headwind.report.times_table import notices
 from headwind.report.trust import doubts, noise_floors, trust_line
-from headwind.report.verdicts import finding_text, lead_text, ratio_text, toward, two
+from headwind.report.verdicts import check_text, finding_text, lead_text, ratio_text, toward, two
+from headwind.verdicts.findings import SelfCheckFinding
 from headwind.verdicts.stats import Interval
 from headwind.verdicts.verdict import Verdict
 from headwind.workloads.h2load import H2load
@@ -150,7 +151,7 @@ def test_a_machine_whose_own_host_kept_processors_from_it_is_told(stolen: float,
     matrix = example_matrix(PROFILES[0], repeat=9)
     results = [took(trial, 1.0) for trial in trials_of(matrix)]
     robbed = tuple(replace(each, metrics={**each.metrics, STEAL.key: stolen}) for each in results)
-    sentence = "18 % CPU steal."
+    sentence = "18 % CPU steal: so much of the CPUs the hypervisor gave to others."
     assert (sentence in trust_line(Golden(matrix, robbed).data("x"))) == told
 
 
@@ -398,6 +399,12 @@ def test_a_ratio_that_unfinished_trials_leave_open_has_the_bounds_that_are_known
     """`at most 1.06x apart` in one table was `left open by unfinished trials` in the other."""
     ends = math.log(low) if low else -math.inf, math.log(high)
     assert ratio_text(Interval(*ends, None, 12)) == said
+
+
+@pytest.mark.parametrize(("passed", "interval"), [(None, "[0.957, 1.052]"), (True, "[0.96, 1.05]")])
+def test_an_open_self_check_shows_how_it_misses_the_margin(*, passed: bool | None, interval: str) -> None:
+    """`1.01x [0.96, 1.05]` looked like a tie, whose margin is 5 %, and was called open."""
+    assert interval in check_text(SelfCheckFinding(finding(0.957, 1.052), passed, "no difference found"), "delay")
 
 
 @pytest.mark.parametrize(("survives", "said"), [(True, "\N{CHECK MARK}"), (False, "likely:")])

@@ -333,7 +333,7 @@ def test_probes_that_miss_are_sent_again_before_the_client_starts_and_that_is_ke
     assert len(missed["trains"]["downlink"]["probe"]["delays_s"]) > 0
     warning = "the network check failed once (uplink delay: measured 20.2 ms"
     assert result.proof.warnings[0].startswith(warning)
-    assert result.proof.warnings[0].endswith("), and then passed")
+    assert result.proof.warnings[0].endswith("), and passed when repeated")
     assert len(world.applied) == 2
     assert world.order.count("client run") == 1
 

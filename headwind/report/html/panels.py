@@ -111,7 +111,7 @@ def _row(line: Line, metric: Metric, axis: ForestAxis, shown: Interval | None) -
     name, interval = arm.name if arm else "", finding.comparison.interval
     reasons = [*reasons_of(finding), *([f"unfinished trials: {unfinished}"] if unfinished else [])]
     if unfinished and shown and not interval.has_estimate and not too_few:
-        reasons.append("they leave the median ratio open")
+        reasons.append("the median ratio is unknown, because some blocks give no ratio")
     return PanelRow(
         line.pair,
         describe.claim_text(finding),
