@@ -492,7 +492,7 @@ def of_bdp(path: Sequence[str | int], value: Any, profile: Any) -> str:
 
 def _beside_a_delay(written: Mapping[str, Any]) -> str:
     """Hint for `{mean: 10ms, jitter: 2ms}` in place of a delay: its keys are those of the direction."""
-    keys = {(form(key) in _SPREADS and "jitter") or key: value for key, value in written.items()}
+    keys = {"jitter" if form(key) in _SPREADS else key: value for key, value in written.items()}
     own = [value for key, value in keys.items() if key == "delay" or key not in DirectionKeys.model_fields]
     rest = {key: value for key, value in keys.items() if key != "delay" and key in DirectionKeys.model_fields}
     text = shown({"delay": own[0], **rest}) if len(own) == 1 and isinstance(own[0], str) else ""

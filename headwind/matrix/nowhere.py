@@ -18,6 +18,7 @@ LIVE = (
     "the lab measures only servers inside its testbed: copy the site to a folder (`content: FOLDER` at the top of a "
     "matrix, and `{kind: page, path: /}` for a page of it), or run its server from an image (docs/servers.md)"
 )
+CPU_NOT_SLOWED = "the client's CPU is not slowed"
 _URL = re.compile(r"(?:https?|wss?|ftp):/+\S+|www\.\S+", re.IGNORECASE)
 _BESIDE = "min max no enable disable version request response custom number per of"  # further words of such a key
 _ENTRIES = ("workloads", "arms")
@@ -81,7 +82,7 @@ ROWS = (
         "`image: my-app`", ("servers",)),
     Row("depends on link network container name", "each server is one container, which the lab starts and names",
         ("servers",)),
-    Row("cpu", "the client's CPU is not slowed: remove it", _ANYWHERE),
+    Row("cpu", f"{CPU_NOT_SLOWED}: remove it", _ANYWHERE),
     Row("browser", "it is a key of a workload of `kind: page`, `chromium` by default; to compare browsers: arms: "
         "{h3-firefox: {protocol: h3, browser: firefox}}", ("",)),
     Row("keepalive keep alive reuse pool", "each trial opens new connections and keeps them to its end", _ENTRIES),

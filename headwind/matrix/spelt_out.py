@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from headwind.matrix.link_keys import DirectionKeys
+from headwind.matrix.nowhere import CPU_NOT_SLOWED
 from headwind.matrix.shapes import shown
 from headwind.matrix.spelling import form, has_word, in_words, respelt, synonym
 from headwind.matrix.sweep import DIRECTIONS
@@ -20,7 +21,6 @@ UNITS = {  # in other tools' names of keys, such as `delay_ms` and `throughputKb
 }  # fmt: skip
 ROUND_TRIPS = {"rtt", "ping", "round trip", "roundtrip", "round time trip"}
 TWO_WAY_LOSS = "plr"  # WebPageTest applies it in both directions: internal/traffic_shaping.py of its agent
-CPU_NOTE = "; the client's CPU is not slowed"
 IN_BOTH = "`both` has no directions in it"
 LEAST_LINE = 56  # kbit/s: a smaller number is in mbit/s
 TOGETHER = "in place of these keys"
@@ -59,7 +59,7 @@ def of_directions(inside: Sequence[str | int], keys: Mapping[str, Any]) -> str:
     sides = list(directions.values())
     is_alike = len(sides) > 1 and sides[0] == sides[1] and not inside and not names_directions(keys)
     text = f"write {shown({'both': sides[0]} if is_alike else directions)[1:-1]}"
-    note = CPU_NOTE if any(has_word(key, "cpu") for key in keys) else ""
+    note = f"; {CPU_NOT_SLOWED}" if any(has_word(key, "cpu") for key in keys) else ""
     return (f"{IN_BOTH}: in its place {text}" if inside else f"{TOGETHER} {text}{_round_trip(keys)}") + note
 
 

@@ -209,16 +209,21 @@ def _reordering(matrix: Matrix) -> Iterator[str]:
         yield f"network{'s' if names[1:] else ''} {enumerated(map(quoted, names))}: {REORDERING}"
 
 
+def _trial_seconds(matrix: Matrix, forecast: Forecast) -> Iterator[tuple[Condition, float]]:
+    """Each condition with the seconds that are forecast for a trial, without what surrounds it."""
+    block_s = block_seconds(matrix, forecast)
+    for condition in matrix.conditions:
+        yield condition, max(0.0, block_s(condition) / len(matrix.arms_in(condition)) - OVERHEAD_S)
+
+
 def spells_of(matrix: Matrix, forecast: Forecast) -> Iterator[str]:
     """A note for each direction with spells: its mean loss, and the share of trials that meet a bad spell.
 
     The latter if it is below MET_ALWAYS: a trial begins in a good spell, so it is the chance that this one ends during
     a trial of the duration that is forecast (impair/profile.py, Spells).
     """
-    block_s = block_seconds(matrix, forecast)
-    for condition in matrix.conditions:
+    for condition, trial_s in _trial_seconds(matrix, forecast):
         profile = condition.profile
-        trial_s = max(0.0, block_s(condition) / len(matrix.arms_in(condition)) - OVERHEAD_S)
         took = duration(round(trial_s, 1))
         for direction in Direction:
             if not isinstance(spells := profile.changes(direction), Spells):
@@ -235,10 +240,8 @@ def spells_of(matrix: Matrix, forecast: Forecast) -> Iterator[str]:
 
 def changes_missed(matrix: Matrix, forecast: Forecast) -> Iterator[str]:
     """A note for each condition whose network changes only after a trial of the duration that is forecast."""
-    block_s = block_seconds(matrix, forecast)
-    for condition in matrix.conditions:
+    for condition, trial_s in _trial_seconds(matrix, forecast):
         moments_s = _moments_s(condition.profile)
-        trial_s = max(0.0, block_s(condition) / len(matrix.arms_in(condition)) - OVERHEAD_S)
         if moments_s and (first_s := min(moments_s)) > trial_s:
             took = duration(round(trial_s, 1))
             yield (

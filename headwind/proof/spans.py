@@ -208,9 +208,12 @@ def _of_excluded(attempts: Sequence[tuple[bool, bool]]) -> str:
         attempts.count((True, True)),
     )
     others, lost = len(attempts) - met, excluded - both
-    most = min(met, excluded)
-    ways = sum(math.comb(met, each) * math.comb(others, excluded - each) for each in range(both, most + 1))
-    if both < MILDER_SHARE * met or ways >= MILDER_PROBABILITY * math.comb(len(attempts), excluded):
+    if not both or both < MILDER_SHARE * met:
+        return ""
+    ways = sum(
+        math.comb(met, each) * math.comb(others, excluded - each) for each in range(both, min(met, excluded) + 1)
+    )
+    if ways >= MILDER_PROBABILITY * math.comb(len(attempts), excluded):
         return ""
     rest = f"{lost} of the other {others}" if lost else f"none of the other {others}"
     return (

@@ -74,11 +74,10 @@ class Row:
     @property
     def side(self) -> str:
         """Without a verdict, the side of the estimate relative to the published one. It proves nothing."""
-        estimate = self.interval.estimate if self.interval else None
-        is_known = self.interval and estimate and not describe.is_equal(self.interval)
-        if self.word != "no verdict" or not estimate or not is_known or not self.published_verdict.favours:
+        interval, favours = self.interval, self.published_verdict.favours
+        if self.word != "no verdict" or not favours or interval is None or describe.is_equal(interval):
             return ""
-        return "same side" if estimate * self.published_verdict.favours > 0 else "other side"
+        return "" if interval.estimate is None else "same side" if interval.estimate * favours > 0 else "other side"
 
 
 @dataclass(frozen=True, slots=True)
