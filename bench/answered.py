@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from headwind.model import Result
-from headwind.report.certainty import Certainty, known_of, most_apart
+from headwind.report.certainty import Certainty, certainty_of, known_of, most_apart
 from headwind.run.data import RunData
 from headwind.run.journal import Run
 
@@ -33,10 +33,13 @@ def after(data: RunData, limit_s: float) -> RunData:
 
 
 def answered(data: RunData, within: float) -> dict[str, int]:
-    """Whole blocks, attempts, comparisons, sure ones, and those that are sure or bounded within a ratio."""
+    """Whole blocks, attempts, comparisons, those sure by a judged metric, and those sure or bounded within a ratio."""
     judgement = data.judgement
     known = [known_of(line) for line in judgement.compared]
-    sure = [each for each in known if each.certainty is Certainty.SURE]
+    sure = [
+        each for each in known
+        if any(certainty_of(finding) is Certainty.SURE for finding in each.line.findings.values())
+    ]  # fmt: skip
     bounded = [
         each for each in known
         if each not in sure and most_apart(each.narrowest.comparison.interval) <= within

@@ -68,6 +68,7 @@ class Scheduler:
         self._whole_s: dict[str, float] = {}  # by condition id: `_block_s`, until one of its trials has a result
         self._alone, self._turn_ends = True, clock.monotonic() + TURN_ALONE_S  # the current turn, and its end
         self._given_at: dict[str, float] = {}  # block id -> time at which it was given out
+        self._trial_at: dict[str, float] = {}  # block id -> time at which its current trial began
         self._blocks = WholeBlocks(results)
         self._judgement: Judgement | None = None  # of all whole blocks
         self._lanes_worth: int | None = None  # by the forecast after them
@@ -88,6 +89,7 @@ class Scheduler:
             trial = result.trial
             self._attempts[trial.id] = result.attempt + 1
             (self._done.discard if runs_again(result) else self._done.add)(trial.id)
+            self._trial_at[trial.block.id] = self._clock.monotonic()
             self._left.pop(trial.block.id, None)
             self._whole_s.pop(trial.block.condition.id, None)
 
@@ -134,7 +136,7 @@ class Scheduler:
             return None
         if block not in self._planned:
             self._planned.append(block)
-        self._given_at[block.id] = self._clock.monotonic()
+        self._given_at[block.id] = self._trial_at[block.id] = self._clock.monotonic()
         return self._left_of(block)
 
     def worth(
@@ -162,17 +164,22 @@ class Scheduler:
     def _drained_s(self, running: Collection[Task]) -> float:
         """Seconds until these blocks have ended, by the forecast; not above 0 if none runs.
 
-        One that should have ended takes another trial's time: late ones are those that wait for timeouts. Infinite if
-        the demand of one is not measured.
+        Infinite if the demand of one is not measured.
         """
         if not all(self.needs.is_known(task.block.condition) for task in running):
             return math.inf
-        now_s = self._clock.monotonic()
-        found = -math.inf
-        for task in running:
-            left_s = self._given_at[task.block.id] + self.forecast.trials_s(task.trials) - now_s
-            found = max(found, left_s if left_s > 0 else self._trial_s(task.block.condition))
-        return found
+        return max((self._rest_s(task.block) for task in running), default=-math.inf)
+
+    def _rest_s(self, block: Block) -> float:
+        """Seconds until a running block has ended: of its current trial, and of those that follow.
+
+        A trial that should have ended takes another one's time: late ones are those that wait for timeouts.
+        """
+        current, *later = self._left_of(block).trials or (None,)
+        if current is None:
+            return 0.0
+        left_s = self._trial_at[block.id] + self.forecast.trial_s(current) - self._clock.monotonic()
+        return (left_s if left_s > 0 else self._trial_s(block.condition)) + self.forecast.trials_s(later)
 
     def _work(self) -> Mapping[Condition, float]:
         """Seconds that each condition takes on one lane: the planned blocks, and those that may follow."""

@@ -9,13 +9,15 @@ from pathlib import Path
 import pytest
 
 from bench import answered, same, scheduling
-from headwind.model import Outcome, Repetition, Result
+from headwind.metric import BUSY
+from headwind.model import AUTO, Outcome, Repetition, Result
 from headwind.run.data import RunData
 from tests import fake
 
 MATRIX = fake.checked_matrix()
 SETTLED_SOON = 9  # blocks: unanimous ones suffice
 TRIAL_S = 2.0
+QUIET = {BUSY.key: 0.1}  # CPUs that a trial keeps busy
 
 
 def results() -> list[Result]:
@@ -32,13 +34,24 @@ def data_of(tmp_path: Path, recorded: list[Result]) -> RunData:
 def test_a_replay_takes_recorded_blocks_and_ends_with_its_budget(tmp_path: Path) -> None:
     known = scheduling.recorded(data_of(tmp_path, results()))
     arms = {condition.profile.name: len(MATRIX.arms_in(condition)) for condition in MATRIX.conditions}
-    scheduler, blocks = scheduling.replay(MATRIX, known, 1e6, 1, 2, random.Random(1))
-    assert len(scheduler.settled()) == scheduler.comparisons
-    assert set(blocks) == set(arms)
+    whole = scheduling.Replay(MATRIX, known, 1e6, lanes=1, cores=2, up_s=3.0, seed=1).run()
+    assert len(whole.scheduler.settled()) == whole.scheduler.comparisons
+    assert set(whole.blocks) == set(arms)
     budget_s = TRIAL_S * 4 * sum(arms.values())
-    _, fewer = scheduling.replay(MATRIX, known, budget_s, 1, 2, random.Random(1))
-    spent_s = sum(TRIAL_S * arms[name] * count for name, count in fewer.items())
-    assert budget_s - TRIAL_S * max(arms.values()) < spent_s <= budget_s
+    short = scheduling.Replay(MATRIX, known, budget_s, lanes=1, cores=2, up_s=3.0, seed=1).run()
+    spent_s = sum(TRIAL_S * arms[name] * count for name, count in short.blocks.items())
+    assert budget_s - TRIAL_S * max(arms.values()) < spent_s == short.now_s <= budget_s
+
+
+def test_lanes_of_a_replay_come_up_while_none_runs_and_save_time(tmp_path: Path) -> None:
+    slow = [replace(each, phases_s={"client": 30.0}, metrics={**each.metrics, **QUIET}) for each in results()]
+    known, matrix = scheduling.recorded(data_of(tmp_path, slow)), replace(MATRIX, lanes=AUTO)
+    one, four = (
+        scheduling.Replay(matrix, known, 1e6, lanes=lanes, cores=8, up_s=3.0, seed=1).run() for lanes in (1, 4)
+    )
+    assert four.scheduler.settled().keys() == one.scheduler.settled().keys()
+    assert one.idle_s == 0
+    assert one.now_s / 4 < four.now_s < one.now_s / 2
 
 
 def test_blocks_with_a_trial_that_is_no_data_are_not_replayed(tmp_path: Path) -> None:

@@ -608,7 +608,11 @@ def test_lanes_do_not_wait_for_a_long_block_so_that_more_can_come_up() -> None:
     assert task
     assert len(task.trials) == trials - 1, "one of its trials is known"
     assert scheduler.worth(1, 6, 2.0, running=[task]) == scheduler.lanes == 1
-    now_s[0] = scheduler.forecast.trials_s(task.trials) - 9.0
+    *others, last = task.trials
+    now_s[0] = scheduler.forecast.trials_s(task.trials)
+    assert scheduler.worth(1, 6, 5.0, running=[task]) == 1, "no trial has ended: the others follow the late one"
+    scheduler.tell([busy(trial, 0.1, 20.0) for trial in others])
+    now_s[0] += scheduler.forecast.trial_s(last) - 9.0
     assert scheduler.worth(1, 6, 2.0, running=[task]) == scheduler.lanes == 6, "five more take 10 s, the block 9"
     now_s[0] += 10.0
     assert scheduler.worth(1, 6, 2.0, running=[task]) == 1, "a late block takes another trial's time"
