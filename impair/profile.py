@@ -34,6 +34,7 @@ SMALLEST_QUEUE_PACKETS = 20  # ... and never less than this
 PORT_BIT = 0x8000
 SHORTEST_SPAN_S = 0.01  # between two changes of a direction: a busy router is up to 2 ms late with each
 SHORTEST_MEAN_S = 4 * SHORTEST_SPAN_S  # of good and bad spells, so that nearly all of their spread is left
+BURSTS_BY_PACKETS = "counted in packets: loss: {gemodel: {p: 1%, r: 20%}}, in which 1/r packets are a burst"
 SLOWEST_RED_BPS = 900_000  # below, the idle times that the kernel's RED forgets in do not fit into its table
 NO_RATE = "a queue needs a rate: without one no packet waits"
 
@@ -406,7 +407,7 @@ class Spells:
             mean_s: float = getattr(self, f"{name}_s")
             check_time(f"spells.{name}", mean_s)
             if mean_s < SHORTEST_MEAN_S:
-                least = f"at least {SHORTEST_MEAN_S * 1000:g} ms on average"
+                least = f"at least {SHORTEST_MEAN_S * 1000:g} ms on average; shorter bursts are {BURSTS_BY_PACKETS}"
                 raise ImpossibleImpairment(f"spells.{name}", f"{mean_s * 1000:g} ms is too short for a spell", least)
 
     @property

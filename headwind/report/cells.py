@@ -124,7 +124,7 @@ def _narrowest(known: Known) -> Iterator[str]:
             yield f"likely {name} {ahead_text(best)} by {best.metric.label}"
             return
         open_ = ", too many trials unfinished" if apart <= 1 + best.rule.margin_ratio else ""
-        yield f"tighter by {best.metric.label}: {possible_text(best.comparison.interval)}{open_}"
+        yield f"narrower range by {best.metric.label}: {possible_text(best.comparison.interval)}{open_}"
 
 
 def reasons_of(finding: Finding) -> Iterator[str]:

@@ -129,13 +129,14 @@ def _noise(data: RunData) -> str:
         places = counted(len(floors), data.matrix.place).partition(" ")[2]
         where = f" in the {places} {named([names[name] for name in floors])}" if len(floors) <= MOST_FLOORS else ""
         return (
-            f"measured noise: {arms}, run twice in each block, differed by less than {setting('margin_ratio', margin)}"
+            f"measured noise: the two trials of {arms} in each block differed by less than "
+            f"{setting('margin_ratio', margin)}"
             f"{where if left else ''}{left}"
         )
     by = enumerated(f"{1 + floor:.2f}x in {names[name]}" for name, floor in shown.items())
     return (
-        f"measured noise: {arms}, run twice in each block, may differ by up to {by}, so smaller leads there may be "
-        f"noise{left}"
+        f"measured noise: the two trials of {arms} in each block may differ by up to {by}, so smaller leads there may "
+        f"be noise{left}"
     )
 
 

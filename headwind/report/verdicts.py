@@ -202,7 +202,7 @@ def possible_text(lead: Interval) -> str:
     if len(ends) < 2:
         if reached:
             is_fast = math.isinf(high)
-            return f"{reached[0]} to faster by any factor" if is_fast else f"slower by any factor to {reached[0]}"
+            return f"at most {reached[0]}, or {'faster' if is_fast else 'slower'} by any factor"
         return f"not {ends[0][1]}" if ends else "left open by unfinished trials"
     return " to ".join(reached) if reached[1:] else f"at most {reached[0]}" if reached else "equal"
 

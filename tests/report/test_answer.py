@@ -281,8 +281,8 @@ def test_a_lead_below_the_noise_says_so_and_the_line_on_trust_says_where() -> No
         note == f"may be noise (noise floor {two(1 + floor)}x)" for note in cells(the_only(data))["h3 against h2"].notes
     )
     assert (
-        f"Measured noise: HTTP/2, run twice in each block, may differ by up to {1 + floor:.2f}x in clean, so smaller "
-        "leads there may be noise."
+        f"Measured noise: the two trials of HTTP/2 in each block may differ by up to {1 + floor:.2f}x in clean, so "
+        "smaller leads there may be noise."
     ) in trust_line(data)
 
 
@@ -341,8 +341,8 @@ def test_each_network_has_its_own_noise() -> None:
     clean, delay = (f"{1 + floor:.2f}x" for floor in noise_floors(data.judgement.checks).values())
     assert clean != delay
     assert (
-        f"Measured noise: HTTP/2, run twice in each block, may differ by up to {clean} in clean and {delay} in delay, "
-        "so smaller leads there may be noise (not measured in the other network)."
+        f"Measured noise: the two trials of HTTP/2 in each block may differ by up to {clean} in clean and {delay} in "
+        "delay, so smaller leads there may be noise (not measured in the other network)."
     ) in trust_line(data)
 
 
@@ -369,7 +369,7 @@ def test_a_cell_by_another_metric_than_the_drawn_one_says_so() -> None:
     ("low", "high", "said"),
     [
         (0.61, 1.39, "unclear: HTTP/3 is 1.64x slower to 1.39x faster"),
-        (0.8, math.inf, "unclear: HTTP/3 is 1.25x slower to faster by any factor"),
+        (0.8, math.inf, "unclear: HTTP/3 is at most 1.25x slower, or faster by any factor"),
         (*OPEN, "unclear: left open by unfinished trials"),
     ],
 )
@@ -379,7 +379,7 @@ def test_an_unclear_cell_has_the_bound_of_each_side(low: float, high: float, sai
 
 def test_a_table_has_the_estimate_of_what_is_unclear_and_the_lead_of_each_side() -> None:
     assert finding_text(finding(0.61, 1.39)) == "unclear: h3 1.09x slower (1.64x slower to 1.39x faster)"
-    assert finding_text(finding(0.8, math.inf)) == "unclear: h3 is 1.25x slower to faster by any factor"
+    assert finding_text(finding(0.8, math.inf)) == "unclear: h3 is at most 1.25x slower, or faster by any factor"
     assert finding_text(finding(*OPEN)) == "unclear: left open by unfinished trials"
 
 
@@ -387,8 +387,8 @@ def test_a_table_has_the_estimate_of_what_is_unclear_and_the_lead_of_each_side()
     ("low", "high", "said"),
     [
         (0.97, 1.06, "1.03x slower to 1.06x faster"),
-        (0, 1.06, "slower by any factor to 1.06x faster"),
-        (0.97, math.inf, "1.03x slower to faster by any factor"),
+        (0, 1.06, "at most 1.06x faster, or slower by any factor"),
+        (0.97, math.inf, "at most 1.03x slower, or faster by any factor"),
         (1.18, math.inf, "at least 1.18x faster"),
         (*OPEN, "left open by unfinished trials"),
     ],
@@ -421,10 +421,11 @@ def test_what_to_trust_is_told_by_what_it_means() -> None:
     )
     assert trust_line(data_of("small")) == f"{verified} {unknown}"
     assert trust_line(data_of("checked")) == "Do not rely on this run: self-checks FAILED in delay."
-    said = (
-        "run twice in each block, differed by less than 5 % in the network clean (not measured in the other network)."
+    said = "in each block differed by less than 5 % in the network clean (not measured in the other network)."
+    assert (
+        trust_line(data_of("arms"))
+        == f"{verified} Measured noise: the two trials of HTTP/2 (bbr) {said} The self-check passed."
     )
-    assert trust_line(data_of("arms")) == f"{verified} Measured noise: HTTP/2 (bbr), {said} The self-check passed."
 
 
 def test_which_trials_went_wrong_and_with_whom_is_behind_the_link() -> None:
