@@ -69,7 +69,7 @@ def how_to_capture(command: argparse.ArgumentParser) -> None:
         metavar="CONDITION",
         action="append",
         default=[],
-        help="at the end, run one extra trial in CONDITION for each protocol (and each entry of the matrix's `arms:`), "
+        help="at the end, run one extra trial in CONDITION for each protocol and each entry of `arms` in the matrix, "
         "and keep its packets, TLS keys and logs; these trials do not count in the results. CONDITION is "
         "PROFILE/WORKLOAD, PROFILE (all its workloads) or `all`; may be repeated",
     )
@@ -99,8 +99,8 @@ def how_to_report(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--output",
         metavar="FILE",
-        help="write the page to FILE. For one run, its report.html is written as well; for several, the default is a "
-        "file next to the first run's folder, named after all of them",
+        help="write the page to FILE: of one run, in addition to its report.html; of several, in place of a "
+        "file next to the first run's folder that is named after all of them",
     )
 
 
@@ -133,8 +133,8 @@ def how_to_compare(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--absolute",
         action="store_true",
-        help="also compare each protocol with itself in the earlier run, and exit with 3 if it became slower, even if "
-        "only the machine did",
+        help="also compare the times themselves, and exit with 3 if a protocol's became longer, even if that may be due to "
+        "the machine",
     )
     command.add_argument(
         "--strict",

@@ -239,7 +239,7 @@ def _details(matrix: Matrix, more: More, unverified: Collection[str]) -> list[st
             found.append(f"Another {another} would be too short for {what} in {names(ids)}.")
     if more.later and more.settled:  # else the first sentence says it of all
         found.append(
-            f"More sure results in {names(more.later)} will probably take longer than {about(more.budget_s or 0)}."
+            f"Further sure results in {names(more.later)} will probably take longer than {about(more.budget_s or 0)}."
         )
     if more.beyond:
         found.append(f"For {names(more.beyond)}, raise `max` ({matrix.repeat.most}) in a new run.")

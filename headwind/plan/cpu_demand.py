@@ -15,7 +15,7 @@ from impair.profile import Direction
 
 HEADROOM = 0.5  # of the CPUs may be busy with trials, on average; preparing and verifying them is not included
 UNKNOWN_NEED = 0.3  # CPUs, for a condition without measurements that runs in parallel: rather too many than too few
-USUAL_NEED = 0.15  # CPUs, for forecasts: the mean of the default matrix's conditions that do not run alone is 0.11
+USUAL_NEED = 0.08  # CPUs, for forecasts: conditions of the default matrix that do not run alone average 0.06
 LANES_PER_CORE = 6  # trials that wait for timers need a tenth of a CPU or less; with 4 two fast CPUs were 68 % idle
 LANE_BYTES = 600 << 20  # a user-mode kernel of 384 MB, nginx, a client and the agents of three containers
 BOUND_SHARE = 0.5  # of the trials of a condition: if this share was CPU-bound, its blocks run alone

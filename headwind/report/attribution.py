@@ -120,21 +120,27 @@ def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator
             else f"no counter accounts for {which}"
         )
         if place and not window:
-            reason += f", but {share} of the difference arose {place}"
+            reason += f", but in the median block {share} of the difference arose {place}"
         if differ:
             reason += f"; they {differ}"
         yield f"{arm_name(winner)} {verb} {_losers(accounts)}; {reason}."
 
 
 def _others(standing: Standing) -> Iterator[str]:
-    """Sentences on leads by other metrics, without a cause: `By mean completion time, HTTP/2 beats HTTP/3.`."""
+    """Sentences on leads by other metrics, without a cause: `By mean completion time, HTTP/2 beats HTTP/3.`.
+
+    Arms that beat the same ones share a sentence.
+    """
     losers: dict[tuple[str, Arm], list[str]] = {}
     for finding in (finding for known in standing.known for finding in known.others if leader(finding)):
         winner, loser = sides(finding)
         losers.setdefault((finding.metric.label, winner), []).append(arm_name(loser))
+    winners: dict[tuple[str, str], list[str]] = {}
     for (metric, winner), names in losers.items():
         who = enumerated(names) if len(names) <= MOST_NAMED else f"{len(names)} others"
-        yield f"By {metric}, {arm_name(winner)} beats {who}."
+        winners.setdefault((metric, who), []).append(arm_name(winner))
+    for (metric, who), ahead in winners.items():
+        yield f"By {metric}, {enumerated(ahead)} {'beat' if ahead[1:] else 'beats'} {who}."
 
 
 def _losers(accounts: Sequence[Account]) -> str:
@@ -287,4 +293,4 @@ def _early(tracks: Sequence[Track]) -> Iterator[str]:
         times = {arm.name: observed_text("done_s", each[NINE_TENTHS]) for arm, each in known.items()}
         alike = f"{next(iter(times.values()))} for all" if len({*times.values()}) == 1 < len(times) else ""
         shown = alike or enumerated(f"{time} ({arm})" for arm, time in times.items())
-        yield f"The time until 90 % of the requests were done is {shown}."
+        yield f"In the median trial, 90 % of the requests were done after {shown}."

@@ -27,6 +27,7 @@ from headwind.report.verdicts import (
 )
 from headwind.verdicts.assumptions import WarningKind
 from headwind.verdicts.findings import Finding
+from headwind.verdicts.verdict import Verdict
 
 NEAR = 1.25  # up to this difference, the cell names the metric that bounds it
 
@@ -119,12 +120,14 @@ def _narrowest(known: Known) -> Iterator[str]:
     best = known.narrowest
     apart = most_apart(best.comparison.interval)
     if apart <= NEAR < known.most_apart:
-        name, is_likely = arm_name(sides(best)[0]), bool(verdict_of(best).favours)
-        if is_likely:
-            yield f"likely {name} {ahead_text(best)} by {best.metric.label}"
-            return
-        open_ = ", too many trials unfinished" if apart <= 1 + best.rule.margin_ratio else ""
-        yield f"narrower range by {best.metric.label}: {possible_text(best.comparison.interval)}{open_}"
+        range_, verdict = possible_text(best.comparison.interval), verdict_of(best)
+        if verdict.favours:
+            yield f"likely {arm_name(sides(best)[0])} {ahead_text(best)} by {best.metric.label}"
+        elif verdict is Verdict.TIE:
+            yield f"likely a tie by {best.metric.label}: {range_}"
+        else:
+            open_ = ", too many trials unfinished for a tie" if apart <= 1 + best.rule.margin_ratio else ""
+            yield f"narrower range by {best.metric.label}: {range_}{open_}"
 
 
 def reasons_of(finding: Finding) -> Iterator[str]:

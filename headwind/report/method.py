@@ -100,7 +100,7 @@ def _workloads(data: RunData) -> Iterator[str]:
     """Description of each workload, a sentence for each."""
     protocols = {arm.protocol.value for arm in data.matrix.arms}
     for workload in dict.fromkeys(condition.workload for condition in data.matrix.conditions):
-        yield f"Workload {workload.name}: {workload.sentence(protocols)}{served_text(workload)}"
+        yield f"The workload `{workload.name}`: {workload.sentence(protocols)}{served_text(workload)}"
     if site := data.matrix.content:
         files = f"{counted(len(site.files), 'file')}, {counted(site.bytes, 'byte')} in total"
         yield f"The content is a folder with {files}; the hash of all names and files is {site.sha256[:12]}."

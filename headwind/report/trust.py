@@ -80,7 +80,7 @@ def _passed(data: RunData) -> Iterator[str]:
         return
     if left := results.count(None):
         passed = f"{counted(len(results), 'self-check')}: {results.count(True)} passed"
-        yield f"{passed}, {left} open (more blocks may settle them)"
+        yield f"{passed}, {left} open (more blocks may settle {'it' if left == 1 else 'them'})"
     else:
         yield {1: "the self-check passed", 2: "both self-checks passed"}.get(
             len(results), f"all {len(results)} self-checks passed"
@@ -129,13 +129,13 @@ def _noise(data: RunData) -> str:
         places = counted(len(floors), data.matrix.place).partition(" ")[2]
         where = f" in the {places} {named([names[name] for name in floors])}" if len(floors) <= MOST_FLOORS else ""
         return (
-            f"measured noise: the two trials of {arms} in each block differed by less than "
+            f"measured noise: over all blocks, {arms} against itself differed by less than "
             f"{setting('margin_ratio', margin)}"
             f"{where if left else ''}{left}"
         )
     by = enumerated(f"{1 + floor:.2f}x in {names[name]}" for name, floor in shown.items())
     return (
-        f"measured noise: the two trials of {arms} in each block may differ by up to {by}, so smaller leads there may "
+        f"measured noise: over all blocks, {arms} against itself may differ by up to {by}, so smaller leads there may "
         f"be noise{left}"
     )
 

@@ -9,7 +9,7 @@ from itertools import groupby
 from operator import attrgetter
 
 from headwind.arm import PLAIN, Arm
-from headwind.format import NOTHING, about, arm_name, counted, enumerated, listed, setting
+from headwind.format import NOTHING, about, arm_name, counted, setting
 from headwind.metric import Metric
 from headwind.report.certainty import Certainty, certainty_of, most_apart, verdict_of
 from headwind.run.data import RunData
@@ -260,8 +260,9 @@ def open_text(item: Open, name: str) -> str:
 
 
 def names_of(pairs: Iterable[Pair]) -> str:
-    """The names of comparisons: `HTTP/3 against HTTP/1.1 and HTTP/3 against HTTP/2`."""
-    return enumerated(f"{arm_name(pair.new)} against {arm_name(pair.base)}" for pair in pairs)
+    """The names of comparisons: `HTTP/3 against HTTP/1.1, and HTTP/3 against HTTP/2`."""
+    names = [f"{arm_name(pair.new)} against {arm_name(pair.base)}" for pair in pairs]
+    return f"{', '.join(names[:-1])}, and {names[-1]}" if names[1:] else "".join(names)
 
 
 def has_forecast(item: Open) -> bool:
@@ -321,9 +322,9 @@ def settled_by_others(data: RunData) -> list[str]:
             found = left.setdefault(line.primary.metric, {})
             found.setdefault(data.matrix.name_of(line.condition), []).append(line.pair)
     return [
-        f"sure by another metric, though not by {metric.label}, so no blocks are added for them: "
-        f"{listed([f'{name} ({names_of(pairs)})' for name, pairs in found.items()])}. To run until {metric.label} is "
-        f"sure as well, start a new run with `judge: [{metric.key}]` in its matrix file"
+        "These comparisons get no more blocks, because another metric is sure, though "
+        f"{metric.label} is not: {'; '.join(f'{name} ({names_of(pairs)})' for name, pairs in found.items())}. To run "
+        f"until {metric.label} is sure as well, start a new run with `judge: [{metric.key}]` in its matrix file."
         for metric, found in left.items()
     ]
 

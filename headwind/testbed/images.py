@@ -398,7 +398,7 @@ def _install_mmdebstrap(base: str, say: Say, host: Host) -> None:
             f"Either let Docker reach a registry (`docker pull {base}` must work), or run as root:\n"
             f"  apt-get install {' '.join(wanted)}"
         )
-    say(f"installing {' and '.join(wanted)}")
+    say(f"installing {' and '.join(wanted)} on this machine")
     host.command("apt-get", "update")
     host.command("apt-get", "install", "--yes", "--no-install-recommends", *wanted)
 

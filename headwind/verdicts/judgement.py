@@ -120,6 +120,11 @@ class Judgement:
         """Every comparison of protocols once, in the matrix's order."""
         return list(dict.fromkeys(line.pair for line in self.compared))
 
+    @property
+    def other_metrics(self) -> list[Metric]:
+        """The judged metrics other than the primary ones, by which protocols are compared."""
+        return list(dict.fromkeys(finding.metric for line in self.compared for finding in line.others))
+
 
 @dataclass(frozen=True, slots=True)
 class _Cell:

@@ -281,7 +281,7 @@ def test_a_lead_below_the_noise_says_so_and_the_line_on_trust_says_where() -> No
         note == f"may be noise (noise floor {two(1 + floor)}x)" for note in cells(the_only(data))["h3 against h2"].notes
     )
     assert (
-        f"Measured noise: the two trials of HTTP/2 in each block may differ by up to {1 + floor:.2f}x in clean, so "
+        f"Measured noise: over all blocks, HTTP/2 against itself may differ by up to {1 + floor:.2f}x in clean, so "
         "smaller leads there may be noise."
     ) in trust_line(data)
 
@@ -295,7 +295,7 @@ def test_a_slower_network_that_was_not_detected_is_in_the_line_on_trust() -> Non
         line_ = trust_line(Golden(matrix, tuple(slow)).data("x"))
         assert ("The 10 % slower network of the self-check in clean is not detected yet." in line_) == is_missed
         assert ("2 self-checks: 0 passed, 2 open (more blocks may settle them)." in line_) == is_missed
-        assert ("2 self-checks: 1 passed, 1 open (more blocks may settle them)." in line_) != is_missed
+        assert ("2 self-checks: 1 passed, 1 open (more blocks may settle it)." in line_) != is_missed
 
 
 @pytest.mark.parametrize(
@@ -341,7 +341,7 @@ def test_each_network_has_its_own_noise() -> None:
     clean, delay = (f"{1 + floor:.2f}x" for floor in noise_floors(data.judgement.checks).values())
     assert clean != delay
     assert (
-        f"Measured noise: the two trials of HTTP/2 in each block may differ by up to {clean} in clean and {delay} in "
+        f"Measured noise: over all blocks, HTTP/2 against itself may differ by up to {clean} in clean and {delay} in "
         "delay, so smaller leads there may be noise (not measured in the other network)."
     ) in trust_line(data)
 
@@ -421,10 +421,10 @@ def test_what_to_trust_is_told_by_what_it_means() -> None:
     )
     assert trust_line(data_of("small")) == f"{verified} {unknown}"
     assert trust_line(data_of("checked")) == "Do not rely on this run: self-checks FAILED in delay."
-    said = "in each block differed by less than 5 % in the network clean (not measured in the other network)."
+    said = "against itself differed by less than 5 % in the network clean (not measured in the other network)."
     assert (
         trust_line(data_of("arms"))
-        == f"{verified} Measured noise: the two trials of HTTP/2 (bbr) {said} The self-check passed."
+        == f"{verified} Measured noise: over all blocks, HTTP/2 (bbr) {said} The self-check passed."
     )
 
 

@@ -110,7 +110,7 @@ def test_a_total_that_is_little_else_than_its_handshake_is_told_with_when_the_re
     h1, h2, h3 = (f"{math.floor(100 * share)} %" for share in shares)
     parts = f"{h1} (HTTP/1.1), {h2} (HTTP/2) and {h3} (HTTP/3)"
     assert last[0] == f"In half of the trials, the slowest handshake takes at least {parts} of the total."
-    assert last[1] == "The time until 90 % of the requests were done is 1.90 s for all."
+    assert last[1] == "In the median trial, 90 % of the requests were done after 1.90 s for all."
 
 
 def test_where_only_one_total_is_its_handshake_that_one_is_named() -> None:
@@ -201,8 +201,8 @@ def test_where_a_difference_lies_is_said_when_its_cause_is_not_known() -> None:
         told(run(late))
         .sentences[0]
         .endswith(
-            "; no counter accounts for these leads, but nearly all of the difference arose while the last tenth of the "
-            "requests finished."
+            "; no counter accounts for these leads, but in the median block nearly all of the difference arose while "
+            "the last tenth of the requests finished."
         )
     )
 
@@ -385,7 +385,7 @@ def test_a_lead_by_another_metric_is_not_passed_over() -> None:
         done_s = {H1: 0.5, H2: 0.5, H3: 0.8}[trial.arm] * rng.uniform(0.99, 1.01)
         return {"total_s": rng.uniform(0.99, 1.01), "mean_done_s": done_s, "request_p50_s": 0.1}
 
-    assert told(run(late)).sentences[0] == "By mean completion time, HTTP/1.1 beats HTTP/3."
+    assert told(run(late)).sentences[0] == "By mean completion time, HTTP/1.1 and HTTP/2 beat HTTP/3."
     text = words(section(parse(render(run(late), 0.0)), "why"))
     assert "names a counter as the cause of a lead by total time only if" in text
 

@@ -214,10 +214,10 @@ def test_what_another_metric_settled_says_how_to_settle_the_first(tmp_path: Path
     with fake.recorded(tmp_path, matrix, results) as run:
         data = RunData.of(run)
     (sentence,) = settled_by_others(data)
-    first = "clean (HTTP/3 against HTTP/1.1, HTTP/3 against HTTP/2 and HTTP/2 against HTTP/1.1)"
+    first = "clean (HTTP/3 against HTTP/1.1, HTTP/3 against HTTP/2, and HTTP/2 against HTTP/1.1)"
     assert sentence == (
-        f"sure by another metric, though not by total time, so no blocks are added for them: {first}. To run until "
-        "total time is sure as well, start a new run with `judge: [total_s]` in its matrix file"
+        f"These comparisons get no more blocks, because another metric is sure, though total time is not: {first}. To "
+        "run until total time is sure as well, start a new run with `judge: [total_s]` in its matrix file."
     )
     assert "`judge: [total_s]`" in unescape(summary_md(data, data.judgement, "report.html"))
     assert "<code>judge: [total_s]</code>" in render(data, 0.0)

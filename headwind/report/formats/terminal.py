@@ -72,7 +72,17 @@ def _answer(data: RunData, found: Answer) -> Iterator[tuple[str, str]]:
     """The answer line by line, each with its style; the table above it has every network."""
     yield from ((text, "") for text in override_texts(data.matrix.arms))
     yield found.headline, "bold"
-    yield from ((text, "") for text in (*found.by_others, found.measured, found.trust) if text)
+    yield from ((text, "") for text in (*found.by_others, *_terms(data, found), found.measured, found.trust) if text)
+
+
+def _terms(data: RunData, found: Answer) -> Iterator[str]:
+    """Definitions of the metrics that the table names and no sentence defines."""
+    cells = [cell for standing in found.standings for cell in standing.cells.values()]
+    named = " ".join(text for cell in cells for text in (*cell.notes, *(other.metric for other in cell.others)))
+    for metric in data.judgement.other_metrics:
+        is_defined = any(f"{metric.label} (" in sentence for sentence in found.by_others)
+        if metric.meaning and metric.label in named and not is_defined:
+            yield f"{metric.label.capitalize()}: {metric.meaning}."
 
 
 def _warnings(data: RunData, *, full: bool) -> list[str]:
@@ -99,11 +109,11 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
     arms = data.matrix.arms
     pairs, rest = columns_of(data.matrix, data.judgement)
     labels = row_text.primaries(data.matrix.conditions)
-    by = f"by {labels}; another metric is added where it says more"
+    by = f"by {labels}; another metric if it is surer or differs"
     has_columns = len(pairs) <= MOST_COLUMNS and not rest
     width_of_pairs = len(pairs) * WIDTH_OF_CELL if has_columns else WIDTH_OF_LINE
     has_room = WIDTH_OF_NAME + width_of_pairs + len(arms) * WIDTH_OF_MEDIAN <= width
-    what = "Medians, and medians of the ratios within blocks" if has_room else "Medians of the ratios within blocks"
+    what = "Medians, and ratios within blocks with intervals" if has_room else "Ratios within blocks with intervals"
     title = f"{what}, {by}; {MARKS[Certainty.SURE]} sure"
     table = Table(
         title=title, title_justify="left", title_style="dim", box=None, padding=(0, 2, 0, 0), header_style="dim"

@@ -163,8 +163,7 @@ def _answer(data: RunData) -> dict[str, Any]:
 
 def _meanings(data: RunData) -> str:
     """Definitions of the judged metrics other than the primary one, for the key."""
-    judged = dict.fromkeys(finding.metric for line in data.judgement.compared for finding in line.others)
-    return "; ".join(f"{metric.label}: {metric.meaning}" for metric in judged if metric.meaning)
+    return "; ".join(f"{metric.label}: {metric.meaning}" for metric in data.judgement.other_metrics if metric.meaning)
 
 
 def _detail(standing: Standing) -> str:
