@@ -232,7 +232,7 @@ def command_advise(options: argparse.Namespace) -> int:
 
 
 def command_compare(options: argparse.Namespace) -> int:
-    """Compare two runs: which protocols became faster or slower (exit status 3) relative to the others?"""
+    """Compare two runs: did protocols become faster, or slower (exit status 3), relative to the others?"""
     from headwind.cli.console import console
     from headwind.cli.runs import run_folders
     from headwind.report.compare.changes_json import changes_text
@@ -521,7 +521,7 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
     )
     how_to_capture(commands.choices["run"])
     commands.choices["experiments"].add_argument(
-        "matrix", nargs="*", help="matrix files (default: those in experiments/ that contain published figures)"
+        "matrix", nargs="*", help="matrix files (default: those in experiments/ that contain published numbers)"
     )
     for name, add in OPTIONS.items():
         add(commands.choices[name])

@@ -69,8 +69,8 @@ def how_to_capture(command: argparse.ArgumentParser) -> None:
         metavar="CONDITION",
         action="append",
         default=[],
-        help="at the end, run one extra trial in CONDITION for each protocol and each entry of `arms` in the matrix, "
-        "and keep its packets, TLS keys and logs; these trials do not count in the results. CONDITION is "
+        help="at the end, run one extra trial in CONDITION for each protocol and each entry of `arms` (a protocol with "
+        "settings), and keep its packets, TLS keys and logs; these trials do not count in the results. CONDITION is "
         "PROFILE/WORKLOAD, PROFILE (all its workloads) or `all`; may be repeated",
     )
 
@@ -99,8 +99,8 @@ def how_to_report(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--output",
         metavar="FILE",
-        help="write the page to FILE: of one run, in addition to its report.html; of several, in place of a "
-        "file next to the first run's folder that is named after all of them",
+        help="write the page to FILE. For one run, report.html is written as well; for several, FILE replaces the "
+        "default: a file named after all the runs, next to the first run's folder",
     )
 
 
@@ -118,8 +118,8 @@ def how_to_publish(command: argparse.ArgumentParser) -> None:
         "run",
         nargs="+",
         metavar="RUN",
-        help="folder or id of a run whose matrix has `published:`, as those of `experiments` have; if several runs "
-        "measured the same published number, the last one given counts",
+        help="folder or id of a run whose matrix has the key `published`, such as those of `lab.py experiments`; if "
+        "several runs measured the same published number, the last one given counts",
     )
     command.add_argument("--write", metavar="FILE", help="write to this .md or .html file instead of the terminal")
 
@@ -133,8 +133,8 @@ def how_to_compare(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--absolute",
         action="store_true",
-        help="also compare the times themselves, and exit with 3 if a protocol's became longer, even if that may be due to "
-        "the machine",
+        help="also compare the times themselves, and exit with 3 if any protocol takes longer than before, even if "
+        "that may be due to the machine",
     )
     command.add_argument(
         "--strict",

@@ -220,7 +220,7 @@ def _details(matrix: Matrix, more: More, unverified: Collection[str]) -> list[st
     if more.soonest:
         soonest = more.soonest
         pair = f" ({names_of(soonest.pairs)})" if len(soonest.pairs) == 1 else ""
-        found.append(f"The soonest is {names([soonest.condition.id])}{pair}: {more_text(soonest)}.")
+        found.append(f"Soonest in {names([soonest.condition.id])}{pair}: {more_text(soonest)}.")
     if more.missing:
         missing = [
             f"{matrix.name_of(each)} {more.missing[each.id]}{_incomplete(more, each.id)}"

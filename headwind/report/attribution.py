@@ -293,4 +293,4 @@ def _early(tracks: Sequence[Track]) -> Iterator[str]:
         times = {arm.name: observed_text("done_s", each[NINE_TENTHS]) for arm, each in known.items()}
         alike = f"{next(iter(times.values()))} for all" if len({*times.values()}) == 1 < len(times) else ""
         shown = alike or enumerated(f"{time} ({arm})" for arm, time in times.items())
-        yield f"In the median trial, 90 % of the requests were done after {shown}."
+        yield f"In the median trial, 90 % of the requests were done within {shown}."

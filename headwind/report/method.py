@@ -148,7 +148,7 @@ def _verdicts(data: RunData) -> Iterator[str]:
         f"{setting('stall_ratio', rule.stall_ratio)} of all blocks, it cannot be faster or tied. A verdict is "
         "sure if its evidence survives e-BH, a correction for "
         "multiple comparisons: at most 10 % of all sure verdicts, over all metrics together, are expected to be false. "
-        f"A verdict is likely if it does not survive, or if the lead may be under {slight}."
+        f"A lead or a tie that does not survive, and a lead that may be under {slight}, are called likely."
     )
     if text := dependence_text(data.judgement.dependence):
         yield f"Intervals assume independent blocks. {text[0].upper()}{text[1:]}."
@@ -157,8 +157,8 @@ def _verdicts(data: RunData) -> Iterator[str]:
         yield (
             "The number of blocks of each condition depended on the measurements: the next blocks were given to the "
             f"condition that was predicted to reach a verdict in the least time{limit}. The intervals hold at any "
-            "stopping time (they are anytime-valid), so this does not raise the share of false verdicts. But estimates "
-            "become slightly too extreme."
+            "stopping time (they are anytime-valid), so this does not raise the share of false verdicts. But the "
+            "medians of the ratios come out slightly too far from 1."
         )
 
 

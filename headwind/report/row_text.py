@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from headwind.format import NOTHING, clean, counted, duration, enumerated, network_settings, observed_text
-from headwind.model import Condition, Outcome, Result
+from headwind.model import Condition, Matrix, Outcome, Result
 from headwind.proof.attempts import runs_again
 from headwind.report.times_table import Row
 from headwind.run.codec import State
@@ -201,6 +201,14 @@ def unbroken(text: str) -> str:
 def impairs(direction: Direction, profiles: Iterable[Profile]) -> bool:
     """True if any profile impairs this direction."""
     return any(network_settings(profile, direction) for profile in profiles)
+
+
+def has_downlink_only(matrix: Matrix) -> bool:
+    """True if a network has impairments on the downlink and none on the uplink: the former are named without arrow."""
+    return any(
+        impairs(Direction.DOWNLINK, [each.profile]) and not impairs(Direction.UPLINK, [each.profile])
+        for each in matrix.conditions
+    )
 
 
 def plain(value: object) -> str:

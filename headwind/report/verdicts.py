@@ -281,9 +281,9 @@ def more_text(item: Open) -> str:
     if not has_forecast(item):
         return "too few blocks for a forecast"
     if item.allows(item.soonest) and item.soonest.blocks != item.outlook.blocks:
-        first = f"first sure result{_by(item, item.soonest)} {_forecast_text(item, item.soonest, 'after ')}"
+        first = f"next sure result{_by(item, item.soonest)} {_forecast_text(item, item.soonest, 'after ')}"
         every = _forecast_text(item, item.outlook, "after ")
-        return f"{first}; all{' ' if every.startswith('after') else ': '}{every}"
+        return f"{first}; all of them{' ' if every.startswith('after') else ': '}{every}"
     by = _by(item, item.outlook) if item.outlook.blocks is not None else ""
     text = _forecast_text(item, item.outlook, f"will probably be sure{by} after " if by else "")
     return f"needs {text}" if text.startswith("at least") else text
@@ -322,7 +322,7 @@ def settled_by_others(data: RunData) -> list[str]:
             found = left.setdefault(line.primary.metric, {})
             found.setdefault(data.matrix.name_of(line.condition), []).append(line.pair)
     return [
-        "These comparisons get no more blocks, because another metric is sure, though "
+        "No blocks are added for these comparisons alone, because another metric is sure, though "
         f"{metric.label} is not: {'; '.join(f'{name} ({names_of(pairs)})' for name, pairs in found.items())}. To run "
         f"until {metric.label} is sure as well, start a new run with `judge: [{metric.key}]` in its matrix file."
         for metric, found in left.items()

@@ -187,12 +187,17 @@ class H2load(Workload):
 
     def sentence(self, protocols: Collection[str]) -> str:
         """Description of the workload, with the meaning of pipelining."""
-        is_pipelined = self.streams > 1 and "h1" in protocols
+        each = -(-self.requests // self.connections)  # requests of a connection, rounded up
+        at_once = f"at most {counted(self.streams, 'request')} at once on each"
+        if self.streams >= each:
+            up_to = "up to " if self.requests % self.connections else ""
+            at_once = f"{up_to}{counted(each, 'request')} on each{', all at once' if each > 1 else ''}"
+        is_pipelined = min(self.streams, each) > 1 and "h1" in protocols
         pipelined = " (pipelined in HTTP/1.1, which browsers do not do)" if is_pipelined else ""
         return (
             f"{counted(self.requests, 'request')} for the path {self.path}, over "
-            f"{counted(self.connections, 'connection')}, at most {counted(self.streams, 'request')} at once on each"
-            f"{pipelined}, {counted(self.threads, 'client thread')}."
+            f"{counted(self.connections, 'connection')}, {at_once}{pipelined}, "
+            f"{counted(self.threads, 'client thread')}."
         )
 
     @classmethod

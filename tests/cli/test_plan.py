@@ -224,13 +224,13 @@ def test_a_budget_that_is_too_short_for_further_testbeds_is_planned_with_one(
 
 def test_a_plan_on_fewer_lanes_than_a_run_may_open_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`plan` said `up to 4 lanes`; the run of the same matrix opened 6 once it knew how little CPU it needs."""
-    monkeypatch.setattr(plan, "lanes_here", lambda asked: asked or 6)
+    monkeypatch.setattr(plan, "lanes_here", lambda asked: asked or 9)
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
     repeat = Repetition(9, 60, budget_s=3600.0)
-    few, six = (" ".join(plan_of(replace(MATRIX, lanes=each, repeat=repeat), tmp_path).split()) for each in (AUTO, 6))
-    assert "on 4 lanes (testbeds in parallel)" in few
-    assert few.endswith("may then open more lanes, up to 6.")
-    assert "may open" not in six
+    few, nine = (" ".join(plan_of(replace(MATRIX, lanes=each, repeat=repeat), tmp_path).split()) for each in (AUTO, 9))
+    assert "on 6 lanes (testbeds in parallel)" in few
+    assert few.endswith("may then open more lanes, up to 9.")
+    assert "may open" not in nine
 
 
 def test_a_time_names_the_blocks_that_it_is_for(tmp_path: Path) -> None:

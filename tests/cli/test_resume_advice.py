@@ -167,10 +167,10 @@ def test_the_forecast_is_that_of_the_report_and_the_budget_is_long_enough_for_it
     slow: dict[str, Any] = {"soonest": far, "outlook": far, "block_s": 10.0}
     repeat = Repetition(3, 60, budget_s=60.0)
     data, (_, detail, *_) = ended(tmp_path / "one", repeat, Outlook(1, 1, 1), **slow)
-    assert detail == f"  The soonest is clean: {more_text(data.judgement.open[0])}."
+    assert detail == f"  Soonest in clean: {more_text(data.judgement.open[0])}."
     _, (why, detail, *_, command) = ended(tmp_path / "other", repeat, None, **slow)
     assert why.endswith("; another 5 min may make more comparisons sure in 1 of 2 networks (delay).")
-    assert detail == "  The soonest is delay: about 24 more blocks (10 to 40) in 4 min."
+    assert detail == "  Soonest in delay: about 24 more blocks (10 to 40) in 4 min."
     assert command.endswith(" --budget 5min")
 
 
@@ -179,8 +179,8 @@ def test_the_condition_that_is_settled_soonest_is_named_with_the_forecast_that_m
     late: dict[str, Any] = {"soonest": Outlook(1, 1, 4), "outlook": Outlook(29, 7, None), "block_s": 5.0}
     data, (_, detail, *_) = ended(tmp_path, MATRIX.repeat, Outlook(7, 4, 55), **late)
     first, every = "about 1 more block (1 to 4) in 5 s", "about 29 more blocks (7 to hundreds) in 2 min 25 s"
-    said = f"first sure result after {first}; all after {every}"
-    assert detail == f"  The soonest is delay: {said}."
+    said = f"next sure result after {first}; all of them after {every}"
+    assert detail == f"  Soonest in delay: {said}."
     assert more_text(data.judgement.open[1]) == said, "the report names another time"
 
 

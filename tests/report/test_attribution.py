@@ -110,7 +110,7 @@ def test_a_total_that_is_little_else_than_its_handshake_is_told_with_when_the_re
     h1, h2, h3 = (f"{math.floor(100 * share)} %" for share in shares)
     parts = f"{h1} (HTTP/1.1), {h2} (HTTP/2) and {h3} (HTTP/3)"
     assert last[0] == f"In half of the trials, the slowest handshake takes at least {parts} of the total."
-    assert last[1] == "In the median trial, 90 % of the requests were done after 1.90 s for all."
+    assert last[1] == "In the median trial, 90 % of the requests were done within 1.90 s for all."
 
 
 def test_where_only_one_total_is_its_handshake_that_one_is_named() -> None:

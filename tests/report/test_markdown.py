@@ -216,8 +216,8 @@ def test_what_another_metric_settled_says_how_to_settle_the_first(tmp_path: Path
     (sentence,) = settled_by_others(data)
     first = "clean (HTTP/3 against HTTP/1.1, HTTP/3 against HTTP/2, and HTTP/2 against HTTP/1.1)"
     assert sentence == (
-        f"These comparisons get no more blocks, because another metric is sure, though total time is not: {first}. To "
-        "run until total time is sure as well, start a new run with `judge: [total_s]` in its matrix file."
+        f"No blocks are added for these comparisons alone, because another metric is sure, though total time is not: "
+        f"{first}. To run until total time is sure as well, start a new run with `judge: [total_s]` in its matrix file."
     )
     assert "`judge: [total_s]`" in unescape(summary_md(data, data.judgement, "report.html"))
     assert "<code>judge: [total_s]</code>" in render(data, 0.0)

@@ -45,7 +45,7 @@ def test_a_verdict_that_does_not_stand_among_all_comparisons_is_not_settled() ->
     assert item.fewest is not None
     assert 1 <= item.fewest <= item.n
     assert item.rate == pytest.approx(3 / item.fewest)
-    pairs = "HTTP/3 against HTTP/1.1, HTTP/3 against HTTP/2 and HTTP/2 against HTTP/1.1"
+    pairs = "HTTP/3 against HTTP/1.1, HTTP/3 against HTTP/2, and HTTP/2 against HTTP/1.1"
     assert open_text(item, item.condition.id).startswith(
         f"delay1/article: {pairs} are not sure by any metric; will probably be sure by total time after about"
     )
@@ -135,9 +135,9 @@ def test_what_is_open_is_not_sure_and_by_no_metric_more_than_that() -> None:
     assert item is not None
     first, second, *_ = item.judged
     both, names = replace(item, judged=(first, second)), "HTTP/3 against HTTP/1.1, HTTP/3 against HTTP/2"
-    assert open_text(both, "far").startswith(f"far: {names} and HTTP/2 against HTTP/1.1 are not sure by any metric; ")
+    assert open_text(both, "far").startswith(f"far: {names}, and HTTP/2 against HTTP/1.1 are not sure by any metric; ")
     assert open_text(replace(item, judged=(first,)), "far").startswith(
-        f"far: {names} and HTTP/2 against HTTP/1.1 are not "
+        f"far: {names}, and HTTP/2 against HTTP/1.1 are not "
     )
     one = replace(both, undecided=both.pairs[:1], unconfirmed=())
     assert open_text(one, "far").startswith("far: HTTP/3 against HTTP/1.1 is not sure by any metric; ")
@@ -161,7 +161,7 @@ def test_what_can_be_settled_is_said_before_what_cannot() -> None:
     never, soon = Outlook(None, 200, None), Outlook(5, 3, 9)
     said = open_text(replace(item, soonest=soon, outlook=never), "far")
     assert said.endswith(
-        "; first sure result after about 5 more blocks (3 to 9) in 5 s; all: at least 200 more blocks, "
+        "; next sure result after about 5 more blocks (3 to 9) in 5 s; all of them: at least 200 more blocks, "
         "perhaps far more, but the matrix allows only 51 more"
     )
     assert "first" not in open_text(replace(item, soonest=soon, outlook=soon), "far")

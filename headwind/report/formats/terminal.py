@@ -76,7 +76,9 @@ def _answer(data: RunData, found: Answer) -> Iterator[tuple[str, str]]:
 
 
 def _terms(data: RunData, found: Answer) -> Iterator[str]:
-    """Definitions of the metrics that the table names and no sentence defines."""
+    """Definitions of what the table names and no sentence defines: a direction, metrics."""
+    if row_text.has_downlink_only(data.matrix):
+        yield "An impairment without a direction is on the downlink (server to client)."
     cells = [cell for standing in found.standings for cell in standing.cells.values()]
     named = " ".join(text for cell in cells for text in (*cell.notes, *(other.metric for other in cell.others)))
     for metric in data.judgement.other_metrics:
@@ -109,14 +111,18 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
     arms = data.matrix.arms
     pairs, rest = columns_of(data.matrix, data.judgement)
     labels = row_text.primaries(data.matrix.conditions)
-    by = f"by {labels}; another metric if it is surer or differs"
     has_columns = len(pairs) <= MOST_COLUMNS and not rest
     width_of_pairs = len(pairs) * WIDTH_OF_CELL if has_columns else WIDTH_OF_LINE
     has_room = WIDTH_OF_NAME + width_of_pairs + len(arms) * WIDTH_OF_MEDIAN <= width
-    what = "Medians, and ratios within blocks with intervals" if has_room else "Ratios within blocks with intervals"
-    title = f"{what}, {by}; {MARKS[Certainty.SURE]} sure"
+    ratios = "atios within blocks [interval]; another metric where it is surer or disagrees"
+    what = f"Medians of {labels}, and r{ratios}" if has_room else f"By {labels}: r{ratios}"
     table = Table(
-        title=title, title_justify="left", title_style="dim", box=None, padding=(0, 2, 0, 0), header_style="dim"
+        title=Text(f"{what}; {MARKS[Certainty.SURE]} sure"),
+        title_justify="left",
+        title_style="dim",
+        box=None,
+        padding=(0, 2, 0, 0),
+        header_style="dim",
     )
     table.add_column(f"{data.matrix.place},\ncomplete blocks")
     for arm in arms if has_room else ():

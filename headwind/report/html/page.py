@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 REPORT = "report.html"
 GROUPS = {  # headings of groups of networks, and a note with the margin
     Certainty.SURE: ("At least one comparison sure", ""),
-    Certainty.LIKELY: ("At least one comparison likely", "a lead or tie may be chance, or a lead below {}"),
+    Certainty.LIKELY: ("At least one comparison likely", "the lead or tie may be chance, or the lead may be under {}"),
     Certainty.UNCLEAR: ("No comparison sure or likely", ""),
 }
 MOST_COMMANDS = 6  # changes of a direction whose tc command is printed
@@ -146,11 +146,7 @@ def _answer(data: RunData) -> dict[str, Any]:
         "meanings": _meanings(data),
         "how_far": "" if data.status.state is State.FINISHED else row_text.how_far(data),
         "details": {each.condition.id: _detail(each) for each in answer.standings},
-        "has_downlink_only": any(
-            row_text.impairs(Direction.DOWNLINK, [item.profile])
-            and not row_text.impairs(Direction.UPLINK, [item.profile])
-            for item in data.matrix.conditions
-        ),
+        "has_downlink_only": row_text.has_downlink_only(data.matrix),
         "is_synthetic": not any(
             link.rate for item in data.matrix.conditions for side in Direction for link in item.profile.links(side)
         ),
