@@ -25,7 +25,7 @@ from headwind.run.journal import Run
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-WIDTH, BELOW = 1280, 12  # pixels: width of the window, and space below the last row
+WIDTH, BELOW = 1280, 2  # pixels: width of the window, and space below the last row
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 

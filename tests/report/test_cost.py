@@ -88,8 +88,10 @@ def drifting(slower: dict[Arm, float]) -> RunData:
     [
         (
             {H1: 1.0, H2: 1.0, H3: 1.0},
-            "Over all conditions, the run did not drift: the median relative time in each tenth of it was within 10 % "
-            "of the whole run's.",
+            (
+                "Over all conditions, the run did not drift: the median relative time in each tenth of it was within "
+                "10 % of the whole run's."
+            ),
         ),
         ({H1: 1.5, H2: 1.5, H3: 1.5}, "all protocols together."),
         ({H1: 1.5, H2: 1.5, H3: 0.9}, "not all protocols alike."),
