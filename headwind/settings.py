@@ -17,6 +17,7 @@ class Windows(StrEnum):
 
 INSTALLED = "debian_packages"  # key in the facts of a testbed: the packages of each container
 LARGEST_BDP_BYTES = 8_000_000  # half of the smallest window: the queue before a rate holds as much again
+SHIPPED_STREAM_BYTES = 64 << 10  # nginx's default http3_stream_buffer_size: of a QUIC stream, in flight
 PROBE_BYTES = 64 + HEADER_BYTES  # a payload of 64
 PROBE_COUNT = 20  # of a trial if netem counts its decisions: enough for a delay
 LEAST_BULK_PACKETS = 12  # of a back-to-back train: fewer leave nothing to measure under loss

@@ -44,6 +44,7 @@ def interrupt(number: int, frame: FrameType | None) -> None:
     _Waiting.name, _Waiting.first_s = signal.Signals(number).name, time.monotonic()
     for each in STOPS:
         signal.signal(each, _interrupt_again)
+    os.write(2, b"\nlab.py: stopping\n")
     _Waiting.came = bool(_Waiting.depth)
     if not _Waiting.came:
         raise KeyboardInterrupt

@@ -1241,6 +1241,8 @@ TYPED = [  # keys of other tools together, a key next to the colon, a level, a v
 ]  # fmt: skip
 
 SPELT_OUT = [  # networks of Lighthouse and WebPageTest, a server's image in an arm, a browser twice, files of a page
+    Change("repeat:", "settings: {nginx: as-shipped}\nrepeat:", "nginx",
+           "did you mean `server`? allowed: server, client", "settings: {server: as-shipped}\nrepeat:"),
     Change(WIFI, "wifi: {rttMs: 20, throughputKbps: 30000}", "rttMs",
            "in place of these keys write both: {delay: 10ms, rate: 30000kbit}",
            "wifi: {both: {delay: 10ms, rate: 30000kbit}}"),

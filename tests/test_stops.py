@@ -143,6 +143,7 @@ def test_a_second_stop_after_a_while_gives_up_with_the_command_that_cleans_up() 
         assert process.wait(20) == 130
         assert process.stderr
         assert process.stderr.read() == (
+            "\nlab.py: stopping\n"
             "\nlab.py: gave up cleaning up; containers and networks may be left. This removes them:\n"
             "  .venv/bin/python lab.py down\n"
         )
@@ -153,5 +154,6 @@ def test_a_second_stop_at_once_says_when_another_one_gives_up(capfd: pytest.Capt
     with pytest.raises(KeyboardInterrupt):
         os.kill(os.getpid(), signal.SIGTERM)
     press_ctrl_c()
-    assert capfd.readouterr().err == "\nlab.py: cleaning up; in 10 s another Ctrl-C skips the cleanup\n"
+    said = "\nlab.py: stopping\n\nlab.py: cleaning up; in 10 s another Ctrl-C skips the cleanup\n"
+    assert capfd.readouterr().err == said
     assert stops.sentence() == "stopped by SIGTERM; nothing is left running"

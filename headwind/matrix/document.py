@@ -223,9 +223,10 @@ class MatrixKeys(Keys):
             "conditions profiles workloads": self._rebound_slips,
         }
         raise_any([slip for needs, check in checks.items() if wrong.isdisjoint(needs.split()) for slip in check()])
-        fetched = ("protocols", "arms", "overrides", "servers", "profiles", "workloads", "conditions", "timeout")
+        fetched = ("protocols", "arms", "overrides", "servers", "profiles", "workloads", "conditions", "timeout",
+                   "settings")  # fmt: skip
         if wrong.isdisjoint(fetched):
-            raise_any([*endless_slips(self.profiles, self._conditions(), self._arms().values(), self.timeout)])
+            raise_any([*self._endless_slips()])
         if wrong.isdisjoint(("protocols", "arms", "overrides", "servers", "congestion", "workloads")):
             raise_any([*self._uneven_slips()])
         if wrong.isdisjoint(("profiles", "timeout")):
@@ -287,13 +288,20 @@ class MatrixKeys(Keys):
                 hint = f"remove it, or judge {' or '.join(map(quoted, sorted(known)))}"
                 yield Slip(("judge", index), Mistake(f"no workload of this file has {quoted(name)}", hint))
 
+    def _endless_slips(self) -> Iterator[Slip]:
+        """Mistakes of networks over which no arm can finish within the timeout."""
+        settings = Settings(self.settings.server, self.settings.client)
+        return endless_slips(self.profiles, self._conditions(), self._arms().values(), self.timeout, settings)
+
     def _lossless_slips(self) -> Iterator[Slip]:
         """Mistake of judging only what follows a loss, over a network that causes none."""
         for condition in self._conditions() if self.judge is not None else ():
             judged = condition.workload.judged(self.judge)
             if judged and not condition.possible(judged):
                 name, metric = quoted(condition.profile.name), judged[0].key
-                message = f"{quoted(metric)} is judged alone, and no change of {name} drops packets of the downlink"
+                rate = any(link.rate for link in condition.profile.links(Direction.DOWNLINK))
+                why = f"{name} has a `rate`" if rate else f"no change of {name} drops packets of the downlink"
+                message = f"{quoted(metric)} is judged alone, and {why}"
                 hint = f"add {quoted(condition.workload.primary().key)}, or list the pairs you want under `conditions`"
                 yield Slip(("judge",), Mistake(message, hint))
                 return

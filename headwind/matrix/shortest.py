@@ -17,8 +17,18 @@ from headwind.matrix.mistakes import Slip
 from headwind.matrix.profile import ProfileKeys, another_unit
 from headwind.matrix.units import Mistake, quoted
 from headwind.matrix.values import TIMEOUT_S, USUAL_TIMEOUT_S
+from headwind.metric import Workload
 from headwind.model import Condition
-from headwind.settings import LEAST_BULK_PACKETS, PROBE_BYTES, PROBE_COUNT
+from headwind.servers import NGINX
+from headwind.settings import (
+    LEAST_BULK_PACKETS,
+    PROBE_BYTES,
+    PROBE_COUNT,
+    SHIPPED_STREAM_BYTES,
+    UNLIMITED,
+    Settings,
+    Windows,
+)
 from impair.distribution import DISTRIBUTION_REACH
 from impair.profile import FRAME_BYTES, HEADER_BYTES, Clock, Delay, Direction, Link, Loss, Profile, Steps
 from servers.objects import size_of
@@ -33,6 +43,7 @@ OPENING_BYTES = {"tcp": 2 * (14 + 20 + 20), "quic": 1200 + HEADER_BYTES}
 # 7.1; RFC 9204, 4.5; RFC 9000, 19.8). HTTP/2's frame header alone has 9, HTTP/1.1's first line 16.
 REQUEST_BYTES = 2 + 2 + 4 + 2
 KILO = 1000  # factor between units of size
+WINDOW = f", because nginx's window as shipped allows {SHIPPED_STREAM_BYTES >> 10} KB per round trip and stream"
 MOST_BLACKOUTS = 10_000  # that are counted; those of an hour at the shortest period
 PROBING_S = 10.0  # before a trial: longer is refused if it is also longer than the timeout
 
@@ -44,10 +55,11 @@ class Shortest:
     seconds: float
     direction: Direction
     key: str
+    window: str = ""  # ", because ...", if a window is the reason
 
 
-def shortest(condition: Condition, arm: Arm) -> Shortest:
-    """Lower bound of the duration of an arm's trial."""
+def shortest(condition: Condition, arm: Arm, settings: Settings = UNLIMITED) -> Shortest:
+    """Lower bound of the duration of an arm's trial; `settings` are the matrix's."""
     workload, transport = arm.workload(condition.workload), arm.protocol.transport
     if lost := [direction for direction in Direction if all(map(_loses_all, condition.profile.links(direction)))]:
         return Shortest(math.inf, lost[0], "loss")
@@ -62,7 +74,9 @@ def shortest(condition: Condition, arm: Arm) -> Shortest:
     slowest = max(delays, key=lambda direction: delays[direction])
     sent_s, bodies_s = _link_s(links[Direction.UPLINK], sent_bytes), _link_s(links[Direction.DOWNLINK], body_bytes)
     answered_s = (handshakes + 1) * round_trip_s + delay_s
+    windows = _shipped_windows(arm, workload, settings, body_bytes)
     least = max(
+        Shortest(answered_s + (windows - 1) * round_trip_s, slowest, "delay", WINDOW),
         Shortest(handshakes * round_trip_s + rounds * (round_trip_s + delay_s), slowest, "delay"),
         Shortest(answered_s + bodies_s, Direction.DOWNLINK, "rate") if bodies_s > answered_s
         else Shortest(answered_s + bodies_s, slowest, "delay"),
@@ -70,6 +84,18 @@ def shortest(condition: Condition, arm: Arm) -> Shortest:
         key=lambda each: each.seconds,
     )  # fmt: skip
     return _with_blackouts(least, condition.profile, round_trip_s + delay_s, links)
+
+
+def _shipped_windows(arm: Arm, workload: Workload, settings: Settings, body_bytes: int) -> int:
+    """How many of nginx's default windows the bodies fill; each but the first takes a round trip. 0 without a limit.
+
+    nginx keeps what a stream has in flight in a buffer of that size (docs/windows.md).
+    """
+    is_shipped = arm.settings(settings).server is Windows.AS_SHIPPED and arm.server == NGINX
+    if not is_shipped or arm.protocol.transport != "quic" or workload.discovers:
+        return 0
+    connections, streams = workload.at_once()
+    return math.ceil(body_bytes / (SHIPPED_STREAM_BYTES * connections * streams))
 
 
 def _with_blackouts(least: Shortest, profile: Profile, answered_s: float, links: Mapping[Direction, Link]) -> Shortest:
@@ -170,23 +196,28 @@ def unprobed_slips(profiles: Mapping[str, ProfileKeys], timeout_s: float) -> Ite
 
 
 def unfinished(
-    conditions: Iterable[Condition], arms: Collection[Arm], timeout_s: float
+    conditions: Iterable[Condition], arms: Collection[Arm], timeout_s: float, settings: Settings
 ) -> Iterator[tuple[Condition, dict[Arm, Shortest]]]:
     """Conditions in which some arms cannot finish in time, with the lower bound of each."""
     for condition in conditions:
-        if found := {arm: least for arm in arms if (least := shortest(condition, arm)).seconds > timeout_s}:
+        bounds = {arm: shortest(condition, arm, settings) for arm in arms}
+        if found := {arm: least for arm, least in bounds.items() if least.seconds > timeout_s}:
             yield condition, found
 
 
 def endless_slips(
-    profiles: Mapping[str, ProfileKeys], conditions: Iterable[Condition], arms: Collection[Arm], timeout_s: float
+    profiles: Mapping[str, ProfileKeys],
+    conditions: Iterable[Condition],
+    arms: Collection[Arm],
+    timeout_s: float,
+    settings: Settings,
 ) -> Iterator[Slip]:
     """Mistakes of networks over which no arm can finish in time; each once, with the workload that takes longest.
 
     For all that would finish within the usual timeout, it is one mistake of the timeout.
     """
     worst: dict[str, tuple[Condition, Shortest]] = {}
-    for condition, found in unfinished(conditions, arms, timeout_s):
+    for condition, found in unfinished(conditions, arms, timeout_s, settings):
         name, least = condition.profile.name, min(found.values(), key=lambda each: each.seconds)
         if len(found) == len(arms) and (name not in worst or least.seconds > worst[name][1].seconds):
             worst[name] = condition, least
@@ -218,7 +249,7 @@ def endless_slips(
 def _endless(condition: Condition, least: Shortest, timeout_s: float) -> str:
     """The message that no trial of a condition, which takes `least`, can finish in time."""
     within = f"`timeout: {as_written('timeout_s', timeout_s)}`"
-    takes = f"{quoted(condition.workload.name)} takes at least {_floored(least.seconds)}"
+    takes = f"{quoted(condition.workload.name)} takes at least {_floored(least.seconds)}{least.window}"
     return f"no trial over {quoted(condition.profile.name)} can finish within {within}: {takes}"
 
 
@@ -239,6 +270,7 @@ def _way_out(condition: Condition, least: Shortest) -> str:
         "delay": "lower the delay",
         "at": "shorten the blackout, which a later moment ends (`700ms: {}`), fetch less",
     }.get(least.key, "raise the rate, fetch less")
+    lower = f"write `settings: {{server: unlimited}}`, {lower}" if least.window else lower
     enough_s = math.ceil(least.seconds * 2)
     wait = f" or wait longer, such as `timeout: {budget_text(enough_s)}`" if enough_s <= TIMEOUT_S[1] else ""
     found = _meant(condition, least)

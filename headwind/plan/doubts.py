@@ -59,7 +59,7 @@ def _lasting(matrix: Matrix) -> Iterator[str]:
         ends = [
             changes.moments_s[-1] for direction in Direction
             if isinstance(changes := profile.changes(direction), Steps)
-            and changes.period_s is None and changes.links[-1] != profile.link(direction)
+            and changes.period_s is None and _lasts(changes.links[-1], profile.link(direction))
         ]  # fmt: skip
         if ends:
             last_s = max(ends)
@@ -67,6 +67,11 @@ def _lasting(matrix: Matrix) -> Iterator[str]:
                 f"{quoted(profile.name)} stays changed from {setting('at_s', last_s)} to the end of the trial; a later "
                 f"moment restores it: {_later(last_s)}"
             )
+
+
+def _lasts(last: Link, first: Link) -> bool:
+    """True if a network stays changed: the drop of the next packet is over after that."""
+    return (replace(last, loss=first.loss) if last.loss == NEXT_PACKET else last) != first
 
 
 def _left_out(matrix: Matrix) -> Iterator[str]:
@@ -133,7 +138,7 @@ def _swapped(link: Link) -> str:
 
 def _of_arms(matrix: Matrix) -> Iterator[Located]:
     """Arms that cannot finish in a condition while others can."""
-    for condition, found in unfinished(matrix.conditions, matrix.arms, matrix.timeout_s):
+    for condition, found in unfinished(matrix.conditions, matrix.arms, matrix.timeout_s, matrix.settings):
         least = min(found.values(), key=lambda each: each.seconds)
         if len(found) < len(matrix.arms):
             message = _too_short(matrix, condition, enumerated(map(arm_name, found)), least)
@@ -145,8 +150,8 @@ def _of_twins(matrix: Matrix) -> Iterator[Located]:
     """Self-checks over a slower network, of which no trial can finish, although those of the same arm can."""
     for condition in matrix.conditions:
         for twin in [arm for arm in matrix.arms_in(condition) if arm.role is Role.SLOWER]:
-            least = shortest(replace(condition, profile=slowed(condition.profile)), twin)
-            if least.seconds > matrix.timeout_s >= shortest(condition, twin).seconds:
+            least = shortest(replace(condition, profile=slowed(condition.profile)), twin, matrix.settings)
+            if least.seconds > matrix.timeout_s >= shortest(condition, twin, matrix.settings).seconds:
                 message = _too_short(matrix, condition, arm_name(twin), least, "over this slower network ")
                 yield ("selfcheck", "slower"), (message, "")
 
@@ -156,7 +161,7 @@ def _too_short(matrix: Matrix, condition: Condition, arms: str, least: Shortest,
     timeout = f"`timeout: {as_written('timeout_s', matrix.timeout_s)}`"
     return (
         f"no trial of {arms} can finish in {quoted(condition.id)} within {timeout}: {where}it takes at least "
-        f"{duration(math.floor(least.seconds))}"
+        f"{duration(math.floor(least.seconds))}{least.window}"
     )
 
 

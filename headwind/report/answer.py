@@ -17,6 +17,7 @@ from headwind.report.trust import trust_line
 from headwind.run.codec import State
 from headwind.run.data import RunData
 from headwind.run.shortfall import not_run, unfinished
+from headwind.settings import Settings, Windows
 from headwind.verdicts.congestion import confounded
 
 
@@ -39,11 +40,18 @@ def answer_of(data: RunData) -> Answer:
     return Answer(
         search_text(data) or first,
         (*others, *(f"{sentence}." for sentence in confounded(data.matrix))),
-        " ".join(workloads(data)),
+        " ".join((*workloads(data), *_windows(data.matrix.settings))),
         trust_line(data),
         tuple(_gaps(data)),
         found,
     )
+
+
+def _windows(settings: Settings) -> Iterator[str]:
+    """A sentence on the ends whose windows are as shipped, unless an arm has its own."""
+    ends = [end for end in ("server", "client") if getattr(settings, end) is Windows.AS_SHIPPED]
+    if ends:
+        yield f"Windows and buffers of {enumerated(ends)} are as shipped, and can limit transfers over long paths."
 
 
 def _gaps(data: RunData) -> Iterator[str]:

@@ -166,7 +166,8 @@ def _unmet(data: RunData) -> Iterator[str]:
             met = sum(any(check.span == BAD_SPELLS for check in each.proof.checks) for each in own)
             if met < len(own) / 2:
                 name, of = data.matrix.name_of(condition), counted(len(own), "trial")
-                yield f"only {met} of {of} in {name} met a bad spell: the others ended before one"
+                others = "the others" if met else "they"
+                yield f"{f'only {met}' if met else 'none'} of {of} in {name} met a bad spell: {others} ended before one"
 
 
 def _how_to_check(matrix: Matrix) -> str:

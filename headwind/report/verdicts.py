@@ -196,6 +196,8 @@ def possible_text(lead: Interval) -> str:
     low, high = lead.low, lead.high
     if low > 0 or high < 0:
         (least, most), word = sorted((abs(low), abs(high))), "faster" if low > 0 else "slower"
+        if math.isinf(least):  # the other's values are 0, such as of blocked streams
+            return f"{word} by any factor"
         return f"{times(least)} to {times(most)} {word}" if math.isfinite(most) else f"at least {times(least)} {word}"
     ends = [(abs(each), word) for each, word in ((low, "slower"), (high, "faster")) if math.isfinite(each)]
     reached = [f"{times(each)} {word}" for each, word in ends if f"{math.exp(each):.4f}" != "1.0000"]

@@ -29,8 +29,9 @@ def shortfalls(data: RunData) -> list[str]:
 
 
 def not_run(data: RunData) -> list[Condition]:
-    """The conditions without a trial; none for a search, which needs only some of them."""
-    return [] if data.searched else [each for each in data.matrix.conditions if each.id not in data.rows]
+    """The conditions without a trial that ended by itself; none for a search, which needs only some of them."""
+    ran = {each.trial.block.condition.id for each in data.latest if not was_stopped(each)}
+    return [] if data.searched else [each for each in data.matrix.conditions if each.id not in ran]
 
 
 def unfinished(data: RunData) -> list[Condition]:

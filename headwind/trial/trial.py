@@ -128,8 +128,8 @@ def _attempt(
 
 
 def _after_loss(trial: Trial, answer: Mapping[str, Any], evidence: Evidence) -> dict[str, float]:
-    """The metrics of what followed a loss that the schedule caused; none without a schedule."""
-    if evidence.course is None:
+    """The metrics of what followed a loss that the schedule caused; none without a schedule, or if it shows none."""
+    if evidence.course is None or not trial.block.condition.shows_blocking:
         return {}
     return trial.workload.after_loss(answer, downlink_losses(trial.profile, evidence))
 

@@ -39,8 +39,8 @@ def difference_text(first: Arm, second: Arm, matrix: Matrix, condition: Conditio
 def confounded(matrix: Matrix) -> list[str]:
     """A sentence for each comparison of protocols that may be one of congestion controls; without a full stop.
 
-    Such as `HTTP/2 (bbr) and HTTP/3 differ in congestion control: BBR and CUBIC; add h2: against HTTP/3 it shows
-    the protocol alone`.
+    Such as `HTTP/2 (bbr) and HTTP/3 differ in congestion control: BBR and CUBIC; add h2: against HTTP/3 it does
+    not`.
     """
     found: dict[str, None] = {}
     for condition in matrix.conditions:
@@ -56,14 +56,14 @@ def confounded(matrix: Matrix) -> list[str]:
 def _separating(first: Arm, second: Arm, matrix: Matrix, condition: Condition) -> Iterator[str]:
     """Arms that have the protocol of one and the congestion control of the other: those of the matrix first."""
     plain = tuple(arm_named(arm.protocol.value) for arm in (first, second))
-    for candidates, text in ((matrix.arms, "; {} against {} shows"), (plain, "; add {}: against {} it shows")):
+    for candidates, text in ((matrix.arms, "; {} against {} does not"), (plain, "; add {}: against {} it does not")):
         for candidate in candidates:
             for arm, other in ((first, second), (second, first)):
                 if _is_like(candidate, arm) and control_of(candidate, matrix, condition) == control_of(
                     other, matrix, condition
                 ):
                     name = arm_name(candidate) if candidate in matrix.arms else candidate
-                    yield f"{text.format(name, arm_name(other))} the protocol alone"
+                    yield text.format(name, arm_name(other))
 
 
 def _is_like(one: Arm, other: Arm) -> bool:

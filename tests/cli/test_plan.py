@@ -129,6 +129,7 @@ def test_the_plan_notes_a_network_that_stays_changed(tmp_path: Path) -> None:
     (note,) = notes_on("{1s: {downlink: {rate: 1mbit}}}")
     assert note.endswith("`far` stays changed from 1 s to the end of the trial; a later moment restores it: `1.5s: {}`")
     assert notes_on("{1s: {downlink: {rate: 1mbit}}, 3s: {}}") == []
+    assert notes_on("{1s: {downlink: {loss: {packets: 1}}}}") == [], "only the next packet is dropped"
 
 
 def test_a_condition_that_only_has_the_same_name_teaches_nothing(tmp_path: Path) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from headwind.arm import H1, H2, H3
+from headwind.arm import H1, H2, H3, Arm
 from headwind.matrix.shortest import probing, shortest
 from headwind.model import Condition
 from headwind.plan.doubts import kept_in_order, notes_of, warnings_of
 from headwind.proof.probed_decisions import probe_interval_s, probes_for
+from headwind.servers import SERVERS
+from headwind.settings import UNLIMITED, Settings, Windows
 from headwind.trial.probes import _bulk_packets
 from headwind.workloads.h2load import H2load
 from headwind.workloads.objects import Objects
@@ -32,6 +35,39 @@ def test_the_first_answer_takes_three_round_trips_over_tcp_and_two_over_quic() -
     assert [least_s(ONE, FAR, FAR, arm) for arm in (H1, H2, H3)] == [6.0, 6.0, 4.0]
     assert least_s(Ttfb("t", "/", "early"), FAR, FAR, H3) == 4.0  # two connections, each asks at once
     assert least_s(ONE, Link(), Link()) == 0.0
+
+
+def test_the_default_window_of_nginx_takes_a_round_trip_each_time_that_it_is_full() -> None:
+    """A matrix with 4 MB, 600 ms and `server: as-shipped` was planned within 20 s; its HTTP/3 took 38.6 s."""
+    shipped, four = Settings(server=Windows.AS_SHIPPED), Objects("file", 1, 0, 0, path="/bytes/4000000")
+    profile = Profile("p", Link(delay=Delay(0.3)), Link(delay=Delay(0.3)))
+
+    def seconds(workload: Objects, arm: Arm, settings: Settings) -> float:
+        return shortest(Condition(profile, workload), arm, settings).seconds
+
+    windows = math.ceil(4_000_000 / 65536)
+    assert seconds(four, H3, shipped) == pytest.approx(2 * 0.6 + (windows - 1) * 0.6)
+    assert seconds(four, H3, UNLIMITED) == seconds(four, H3, Settings(client=Windows.AS_SHIPPED)) == pytest.approx(1.2)
+    assert seconds(four, H2, shipped) == seconds(four, H2, UNLIMITED)
+    assert seconds(four, replace(H3, server=SERVERS["caddy"]), shipped) == pytest.approx(1.2)
+    at_once = Objects("files", 8, 0, 0, path="/bytes/500000")
+    assert seconds(at_once, H3, shipped) == pytest.approx(2 * 0.6 + (math.ceil(4_000_000 / 65536 / 8) - 1) * 0.6)
+
+
+def test_a_window_that_leaves_too_little_time_is_named_before_the_run(tmp_path: Path) -> None:
+    text = """protocols: [{0}]
+timeout: 20s
+settings: {{server: as-shipped}}
+profiles: {{far: {{both: {{delay: 300ms}}}}}}
+workloads: {{file: {{kind: transfer, size: 4MB}}}}
+"""
+    (warning,) = warnings_of(load(text.format("h2, h3"), tmp_path))
+    assert (
+        "no trial of HTTP/3 can finish in `far/file` within `timeout: 20s`: it takes at least 37 s, because" in warning
+    )
+    refused = str(refusal(text.format("h3"), tmp_path))
+    assert "because nginx's window as shipped allows 64 KB per round trip and stream" in refused
+    assert "write `settings: {server: unlimited}`, lower the delay" in refused
 
 
 def test_requests_that_wait_for_each_other_take_a_round_trip_each() -> None:

@@ -37,8 +37,8 @@ BBR = "{h2-bbr: {protocol: h2, congestion: bbr}}"
 @pytest.mark.parametrize(
     ("protocols", "arms", "compare", "sentences"),
     [
-        ("[h3]", BBR, "[[h3, h2-bbr]]", [f"{DIFFER}; add h2: against HTTP/3 it shows the protocol alone"]),
-        ("[h2, h3]", BBR, "[[h3, h2-bbr]]", [f"{DIFFER}; HTTP/2 against HTTP/3 shows the protocol alone"]),
+        ("[h3]", BBR, "[[h3, h2-bbr]]", [f"{DIFFER}; add h2: against HTTP/3 it does not"]),
+        ("[h2, h3]", BBR, "[[h3, h2-bbr]]", [f"{DIFFER}; HTTP/2 against HTTP/3 does not"]),
         ("[h2, h3]", BBR, "[[h3, h2], [h2-bbr, h2]]", []),  # one protocol, or one congestion control
         (
             "[h2]", "{h3-caddy: {protocol: h3, server: caddy}}", "[[h3-caddy, h2]]",
@@ -77,7 +77,7 @@ def test_validate_and_plan_note_it(tmp_path: Path, capsys: pytest.CaptureFixture
     path = matrix_of(tmp_path, "[h3]", BBR, "[[h3, h2-bbr]]").path
     for command in ("validate", "plan"):
         assert lab.main([command, str(path)]) == 0
-        assert f"note: {DIFFER}; add h2: against HTTP/3 it shows" in " ".join(capsys.readouterr().out.split())
+        assert f"note: {DIFFER}; add h2: against HTTP/3 it does not" in " ".join(capsys.readouterr().out.split())
 
 
 def test_the_answer_and_the_causes_name_it(tmp_path: Path) -> None:
@@ -88,6 +88,6 @@ def test_the_answer_and_the_causes_name_it(tmp_path: Path) -> None:
     ]
     with recorded(tmp_path / "run", matrix, results) as run:
         data = RunData.of(run)
-    assert f"{DIFFER}; add h2: against HTTP/3 it shows the protocol alone." in answer_of(data).by_others
+    assert f"{DIFFER}; add h2: against HTTP/3 it does not." in answer_of(data).by_others
     (why,) = whys(data, standings(data))
     assert why.sentences[0].endswith("no counter accounts for it; they differ in congestion control: CUBIC and BBR.")

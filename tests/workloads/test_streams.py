@@ -17,7 +17,7 @@ from tests.matrix_files import ROOT, load, refusal
 STREAMS = """
 protocols: [h2, h3]
 profiles: {{net: {{{}}}}}
-workloads: {{page: {{kind: streams, size: 1MB}}}}
+workloads: {{page: {{kind: streams, streams: 20, size: 1MB}}}}
 """
 ONE = Losses(1.0, 1.0, 1, 0.05)
 STEADY = [[ms, 1000] for ms in range(0, 2000, 10)]
@@ -68,6 +68,8 @@ def test_the_metric_is_for_each_lost_packet() -> None:
         ("at: {1s: {both: {loss: 100%}}, 2s: {}}", True),
         ("at: {800ms: {downlink: {loss: {packets: 1}}}}", True),
         ("downlink: {spells: {good: 1s, bad: 100ms, loss: 100%}}", True),
+        ("downlink: {rate: 20mbit}, at: {800ms: {downlink: {loss: {packets: 1}}}}", False),
+        ("uplink: {rate: 1mbit}, at: {800ms: {downlink: {loss: {packets: 1}}}}", True),
         (f"downlink: {{trace: {ROOT}/experiments/traces/train.trace}}", False),
     ],
 )
@@ -88,6 +90,9 @@ def test_a_network_without_such_a_loss_is_not_judged_by_what_follows_one(tmp_pat
     refused = str(refusal(f"{text}judge: [blocked_stream_s]\n", tmp_path))
     assert "`blocked_stream_s` is judged alone, and no change of `net` drops packets of the downlink" in refused
     assert "add `total_s`, or list the pairs you want under `conditions`" in refused
+    limited = STREAMS.format("downlink: {rate: 20mbit}, at: {800ms: {downlink: {loss: {packets: 1}}}}")
+    refused = str(refusal(f"{limited}judge: [blocked_stream_s]\n", tmp_path))
+    assert "`blocked_stream_s` is judged alone, and `net` has a `rate`" in refused
     assert load(f"{text}judge: [blocked_stream_s, total_s]\n", tmp_path).judge == ("blocked_stream_s", "total_s")
 
 

@@ -76,7 +76,8 @@ def headline(changes: Sequence[Change], earlier: str, later: str, what: str = "c
     likely, unknown = (sum(map(attrgetter(each), changes)) for each in ("is_likely", "is_unknown"))
     parts = [f"{worse or 'none'} got worse", f"{better or 'none'} got better"]
     parts += [f"{likely} likely changed"] if likely else []
-    parts += [f"{len(bounded)} show no change above {_largest(bounded)[0][1]:.2f}x"] if bounded else []
+    show = "shows" if len(bounded) == 1 else "show"
+    parts += [f"{len(bounded)} {show} no change above {_largest(bounded)[0][1]:.2f}x"] if bounded else []
     parts += [f"{unknown or 'none'} {'is' if unknown == 1 else 'are'} unknown"]
     metrics = len({change.metric for change in changes})
     by = f" by {metrics} metrics" if metrics > 1 else ""
@@ -185,6 +186,7 @@ def rest(changes: Sequence[Change], fewest: int) -> list[str]:
         largest = {name: f"{each:.2f}x" for name, each in _largest(bounded, ambiguous)}
         most = next(iter(largest.values()))
         where = f" ({listed([f'{name} {each}' for name, each in largest.items()])})" if len(largest) > 1 else ""
+        where = f" ({next(iter(largest))})" if not where and len(bounded) < len(changes) else where
         lines.append(f"no change above {most} in {len(bounded)} of {len(changes)}{where}")
     if unknown:
         lines.append(f"unknown: {len(unknown)} of {len(changes)}; {'; '.join(_lacks(unknown, fewest, ambiguous))}")
@@ -261,10 +263,18 @@ def _more(wide: Sequence[Change]) -> int | None:
 
 
 def _counts(found: Sequence[Change], ambiguous: Collection[Condition]) -> str:
-    """The blocks of the earlier and the later run, with conditions: `20 and 2 (clean/article), 9 and 0 (far/web)`."""
-    counts = dict.fromkeys(change.trials for change in found)
-    return listed([f"{one} and {other} ({_places([each for each in found if each.trials == (one, other)], ambiguous)})"
-                   for one, other in counts])  # fmt: skip
+    """The blocks of the earlier and the later run, with conditions: `20 and 2 (clean/article), 9 and 0 (far/web)`.
+
+    A condition whose comparisons have different numbers has the fewest.
+    """
+    fewest: dict[str, Change] = {}
+    for change in found:
+        name = _name(change, ambiguous)
+        fewest[name] = min(fewest.get(name, change), change, key=lambda each: min(each.trials))
+    alike: dict[tuple[int, int], list[Change]] = {}
+    for change in fewest.values():
+        alike.setdefault(change.trials, []).append(change)
+    return listed([f"{one} and {other} ({_places(changes, ambiguous)})" for (one, other), changes in alike.items()])
 
 
 def _places(found: Sequence[Change], ambiguous: Collection[Condition]) -> str:
