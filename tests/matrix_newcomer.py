@@ -1241,6 +1241,18 @@ TYPED = [  # keys of other tools together, a key next to the colon, a level, a v
 ]  # fmt: skip
 
 SPELT_OUT = [  # networks of Lighthouse and WebPageTest, a server's image in an arm, a browser twice, files of a page
+    Change(WIFI, "wifi: {both: {roundTripLatency: 20ms, rate: 30mbit}}", "roundTripLatency",
+           "`roundTripLatency` is two delays: delay: 10ms", WIFI),
+    Change(WIFI, "wifi: {both: {delay: 10ms, reliability: 99%}}", "reliability", "99 % is `loss: 1%`",
+           "wifi: {both: {delay: 10ms, loss: 1%}}"),
+    Change(WIFI, "wifi: {netspeed: umts}", "netspeed", "preset: wpt-3g", "wifi: {preset: wpt-3g}"),
+    Change("requests: 40, size", "requests: 40, atOnceUsers: 4, size", "atOnceUsers", "did you mean `connections`?",
+           "requests: 40, connections: 4, size"),
+    Change(WIFI, "wifi: {blackhole: {on: 3s, off: 300ms}}", "blackhole",
+           "the network starts over: at: {3s: {both: {loss: 100%}}}, every: 3.3s",
+           "wifi: {at: {3s: {both: {loss: 100%}}}, every: 3.3s}"),
+    Change(WIFI, "wifi: {both: {delay: 10ms, drop-rate: 1%}}", "drop-rate", "did you mean `loss`?",
+           "wifi: {both: {delay: 10ms, loss: 1%}}"),
     Change("repeat:", "settings: {nginx: as-shipped}\nrepeat:", "nginx",
            "did you mean `server`? allowed: server, client", "settings: {server: as-shipped}\nrepeat:"),
     Change(WIFI, "wifi: {rttMs: 20, throughputKbps: 30000}", "rttMs",

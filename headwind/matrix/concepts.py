@@ -50,7 +50,7 @@ _TRIP = re.compile(rf"({NUMBER} ?[a-z]+) (?:rtt|round ?trip)")
 _BDP = re.compile(rf"({NUMBER})? ?[x*]? ?bdps?")
 _SPREAD = re.compile(rf"({NUMBER}) ?([a-z]*) ?(?:\u00b1|\+/?-) ?({NUMBER}) ?(ns|us|ms|s)")
 _BIT_ERRORS = {"ber", "bit error", "bit error rate"}
-_OUTAGES = {"outage", "blackout", "downtime", "offline", "dropout", "interruption", "disconnect"}
+_OUTAGES = {"outage", "blackout", "downtime", "offline", "dropout", "interruption", "disconnect", "blackhole"}
 _SPREADS = {"stddev", "std", "dev std", "sd", "sigma", "deviation", "deviation standard", "variation"}
 _PERIODS = {"every", "period", "interval", "repeat"}
 _BEGINS, _ENDS = {"at", "from", "start", "begin", "after", "time", "moment", "when"}, {"to", "until", "end", "till"}
@@ -130,6 +130,10 @@ def _of_outage(path: Sequence[str | int], key: str, value: Any) -> str:
         return ""
     times = dict(value) if isinstance(value, dict) else {"length": value}
     period = next((str(times.pop(each)) for each in list(times) if form(str(each)) in _PERIODS), "")
+    if times.keys() == {"on", "off"} and all(_is(TIME, str(each)) for each in times.values()):
+        on_s, off_s = (float(TIME.parse(str(times[key]))) for key in ("on", "off"))
+        moment, every = as_written("at_s", on_s), as_written("at_s", on_s + off_s)
+        return f"an outage is a loss until the network starts over: at: {{{moment}: {{{outage}}}}}, every: {every}"
     begin, end = _from_to(times)
     again = f", every: {period}" if _is(TIME, period) else ""
     return f"an outage is a loss between two moments: at: {{{begin}: {{{outage}}}, {end}: {{}}}}{again}"

@@ -58,6 +58,9 @@ ROWS = (
         "that of each server", ("", *_ENTRIES)),
     Row("handover handoff roaming migration switch", "a handover is a change of the network under `at`: at: {2s: "
         "{both: {delay: 90ms}}, 2.2s: {}}; {2s: {rebind: address}} gives the client another address", ("profiles",)),
+    Row("netdelay netspeed", "write `delay` and `rate`, or a network of `lab.py profiles`: preset: wpt-3g",
+        ("profiles",)),
+    Row("reliability", "the rest is lost: 99 % is `loss: 1%`", ("profiles",)),
     Row("exclude except skip omit ignore", "list the conditions to keep: conditions: [{profiles: [...], workloads: "
         "[...]}]", ("",)),
     Row("alpha significance pvalue", "the confidence of each interval is the key: repeat: {confidence: 95%}",

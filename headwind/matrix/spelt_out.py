@@ -19,7 +19,7 @@ UNITS = {  # in other tools' names of keys, such as `delay_ms` and `throughputKb
     "ms": "ms", "millisecond": "ms", "us": "us", "s": "s", "sec": "s", "second": "s", "kbp": "kbit", "kbit": "kbit",
     "mbp": "mbit", "mbit": "mbit", "bp": "bit", "percent": "%", "pct": "%",
 }  # fmt: skip
-ROUND_TRIPS = {"rtt", "ping", "round trip", "roundtrip", "round time trip"}
+ROUND_TRIPS = {"rtt", "ping", "round trip", "roundtrip", "round time trip", "latency round trip", "roundtriplatency"}
 TWO_WAY_LOSS = "plr"  # WebPageTest applies it in both directions: internal/traffic_shaping.py of its agent
 IN_BOTH = "`both` has no directions in it"
 LEAST_LINE = 56  # kbit/s: a smaller number is in mbit/s

@@ -226,6 +226,8 @@ def _causes(condition: Condition) -> Iterator[tuple[str, Seconds, float]]:
     workload = condition.workload
     if workload.handshake:
         yield f"the {handshake_name(workload)}", _of(workload.handshake[-1]), 0.0
+    if workload.resumes:
+        return  # the other counters include the earlier connection, which leaves the session
     yield "the longest time without a packet", _of(PACKET_GAP), 0.0
     for direction in Direction:
         if (rate := condition.profile.link(direction).rate) and not condition.profile.changes(direction):

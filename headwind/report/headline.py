@@ -92,7 +92,7 @@ def headline(data: RunData, found: Sequence[Standing], tallies: Sequence[Tally])
     own = [
         f"By {_named(metric)}, {sentences[key]}"
         if sentences[key]
-        else f"Nothing is sure {f'of {arm_name(subject)} ' if _is_sure_by(key, tallies) else ''}yet by {metric.label}."
+        else _nothing(metric, subject if _is_sure_by(key, tallies) else None)
         for key, metric in (first | others).items()
     ]
     variants: dict[Arm, list[Tally]] = {}
@@ -106,6 +106,13 @@ def headline(data: RunData, found: Sequence[Standing], tallies: Sequence[Tally])
         for key, metric in first.items()
         if (sentence := _sentence(same, key, data, found))
     ]
+
+
+def _nothing(metric: Metric, subject: Arm | None) -> str:
+    """The sentence that nothing is sure by a metric; of `subject`, if something is sure of other arms."""
+    if subject is None:
+        return f"Nothing is sure yet by {metric.label}."
+    return f"Nothing is sure of {arm_name(subject)} yet by {metric.label}; the table has what is sure of other arms."
 
 
 def _is_sure_by(key: str, tallies: Sequence[Tally]) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, Protocol, Self
 
 from headwind.clock import CLOCK, Clock
 from headwind.errors import HeadwindError
-from headwind.format import counted
+from headwind.format import about, counted
 from headwind.model import Block, Result, Trial
 from headwind.trial.block import Record, Task
 from headwind.trial.lane import AnyLane, HostLost, Stopped
@@ -222,7 +222,8 @@ class Lanes:
     def _grow(self, site: _Site) -> None:
         """Bring up all wanted lanes, and continue without those that fail."""
         further = [site.lanes[0].another(next(self._numbers)) for _ in range(site.wanted - len(site.lanes))]
-        self._say(f"bringing up {counted(len(further), 'more testbed')}, to measure in parallel")
+        takes = about(len(further) * site.lanes[0].up_s)
+        self._say(f"bringing up {counted(len(further), 'more testbed')}, to measure in parallel (about {takes})")
         site.lanes += further
         opened = list(zip(further, _opened(further), strict=True))
         for lane, done in opened:

@@ -226,6 +226,20 @@ def test_protocols_on_another_server_are_shown_whenever_the_matrix_compares_them
     assert sure in answer.by_others
 
 
+def test_a_headline_without_a_sure_result_points_to_those_of_other_arms() -> None:
+    """`Nothing is sure of HTTP/3 yet` stood above a sure result of caddy's HTTP/3 against nginx's HTTP/2."""
+    caddy = next(server for server in SERVERS.values() if server.name == "caddy")
+    h3_caddy = Arm("h3-caddy", Protocol.H3, server=caddy)
+    compare = ((H3, H2), (h3_caddy, H2))
+    matrix = example_matrix(PROFILES[0], repeat=12, arms=(H2, H3, h3_caddy), compare=compare)
+    seconds = {H2: (1.0, 1.0), H3: (0.5, 2.0), h3_caddy: (0.5, 0.5)}
+    results = tuple(
+        took(trial, shaken(trial) ** 0.1 * seconds[trial.arm][trial.block.index % 2]) for trial in trials_of(matrix)
+    )
+    headline_ = answer_of(Golden(matrix, results).data("x")).headline
+    assert headline_ == "Nothing is sure of HTTP/3 yet by total time; the table has what is sure of other arms."
+
+
 def test_protocols_that_are_not_compared_are_not_mentioned() -> None:
     matrix = example_matrix(PROFILES[0], arms=(H2, H3), workload=Objects("page", 40, 0, 0, path="/bytes/15000"))
     (said,) = workloads(Golden(matrix, ()).data("x"))

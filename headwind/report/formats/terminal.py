@@ -114,8 +114,8 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
     has_columns = len(pairs) <= MOST_COLUMNS and not rest
     width_of_pairs = len(pairs) * WIDTH_OF_CELL if has_columns else WIDTH_OF_LINE
     has_room = WIDTH_OF_NAME + width_of_pairs + len(arms) * WIDTH_OF_MEDIAN <= width
-    ratios = "atios within blocks [interval]; another metric where it is surer or disagrees"
-    what = f"Medians of {labels}, and r{ratios}" if has_room else f"By {labels}: r{ratios}"
+    ratios = "ratios within blocks [interval]; another metric where it is surer"
+    what = f"Medians of {labels} over all trials; {ratios}" if has_room else f"By {labels}: {ratios}"
     table = Table(
         title=Text(f"{what}; {MARKS[Certainty.SURE]} sure"),
         title_justify="left",
