@@ -51,7 +51,7 @@ def _windows(settings: Settings) -> Iterator[str]:
     """A sentence on the ends whose windows are as shipped, unless an arm has its own."""
     ends = [end for end in ("server", "client") if getattr(settings, end) is Windows.AS_SHIPPED]
     if ends:
-        yield f"Windows and buffers of {enumerated(ends)} are as shipped, and can limit transfers over long paths."
+        yield f"Windows and buffers of the {enumerated(ends)} are as shipped, and can limit transfers over long paths."
 
 
 def _gaps(data: RunData) -> Iterator[str]:

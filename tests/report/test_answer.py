@@ -629,7 +629,7 @@ def test_windows_as_shipped_are_named_next_to_the_workload() -> None:
     data = data_of("small")
     shipped = replace(data, matrix=replace(data.matrix, settings=Settings(server=Windows.AS_SHIPPED)))
     assert answer_of(shipped).measured.endswith(
-        " Windows and buffers of server are as shipped, and can limit transfers over long paths."
+        " Windows and buffers of the server are as shipped, and can limit transfers over long paths."
     )
     assert "as shipped" not in answer_of(data).measured
 
