@@ -29,6 +29,7 @@ from headwind.plan.scheduler import Scheduler
 from headwind.run.data import RunData
 from headwind.run.journal import Run
 from headwind.trial.block import Task
+from headwind.trial.lanes import is_full, is_growing
 
 Recorded = Mapping[str, Sequence[Sequence[Result]]]  # condition id -> its blocks
 
@@ -92,12 +93,15 @@ class Replay:
 
     @property
     def _is_growing(self) -> bool:
-        return len(self._waiting) > self._up - len(self._running) and self._up < self._wanted
+        return is_growing(**self._counts)
 
     @property
     def _is_full(self) -> bool:
-        assigned = len(self._running) + len(self._waiting)
-        return assigned >= self._wanted or (self._is_growing and bool(self._running))
+        return is_full(**self._counts)
+
+    @property
+    def _counts(self) -> dict[str, int]:
+        return {"up": self._up, "wanted": self._wanted, "running": len(self._running), "waiting": len(self._waiting)}
 
 
 def _took_s(result: Result) -> float:

@@ -53,10 +53,10 @@ class Condition:
         that blocked one stream for 0.25 s).
         """
         takes_turns = self.workload.size() > 1 and any(link.rate for link in self.profile.links(Direction.DOWNLINK))
-        return self._drops_by_a_change and not takes_turns
+        return self.drops_by_a_change and not takes_turns
 
     @property
-    def _drops_by_a_change(self) -> bool:
+    def drops_by_a_change(self) -> bool:
         """Whether a change of the network drops packets of the downlink (headwind/proof/spans.py, downlink_losses)."""
         changes = self.profile.downlink_changes
         if changes is None or isinstance(changes, Trace):

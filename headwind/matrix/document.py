@@ -299,8 +299,8 @@ class MatrixKeys(Keys):
             judged = condition.workload.judged(self.judge)
             if judged and not condition.possible(judged):
                 name, metric = quoted(condition.profile.name), judged[0].key
-                rate = any(link.rate for link in condition.profile.links(Direction.DOWNLINK))
-                why = f"{name} has a `rate`" if rate else f"no change of {name} drops packets of the downlink"
+                lossless = f"no change of {name} drops packets of the downlink"
+                why = f"{name} has a `rate`" if condition.drops_by_a_change else lossless
                 message = f"{quoted(metric)} is judged alone, and {why}"
                 hint = f"add {quoted(condition.workload.primary().key)}, or list the pairs you want under `conditions`"
                 yield Slip(("judge",), Mistake(message, hint))

@@ -76,11 +76,11 @@ def shortest(condition: Condition, arm: Arm, settings: Settings = UNLIMITED) -> 
     answered_s = (handshakes + 1) * round_trip_s + delay_s
     windows = _shipped_windows(arm, workload, settings, body_bytes)
     least = max(
-        Shortest(answered_s + (windows - 1) * round_trip_s, slowest, "delay", WINDOW),
         Shortest(handshakes * round_trip_s + rounds * (round_trip_s + delay_s), slowest, "delay"),
         Shortest(answered_s + bodies_s, Direction.DOWNLINK, "rate") if bodies_s > answered_s
         else Shortest(answered_s + bodies_s, slowest, "delay"),
         Shortest(sent_s, Direction.UPLINK, "rate"),
+        Shortest(answered_s + (windows - 1) * round_trip_s, slowest, "delay", WINDOW),  # last: the first of equals wins
         key=lambda each: each.seconds,
     )  # fmt: skip
     return _with_blackouts(least, condition.profile, round_trip_s + delay_s, links)

@@ -90,6 +90,17 @@ class _Notes:
             self.notify(result)
 
 
+def is_growing(*, up: int, wanted: int, running: int, waiting: int) -> bool:
+    """Whether more lanes are wanted than are up: blocks are waiting for them. They come up once nothing runs."""
+    return waiting > up - running and up < wanted
+
+
+def is_full(*, up: int, wanted: int, running: int, waiting: int) -> bool:
+    """Whether no more blocks can be taken now: as many as lanes are assigned, or the running ones must end first."""
+    grows = is_growing(up=up, wanted=wanted, running=running, waiting=waiting)
+    return running + waiting >= wanted or (grows and running > 0)
+
+
 class _Site:
     """The lanes of one host, at most `most`."""
 
@@ -114,12 +125,22 @@ class _Site:
     @property
     def is_growing(self) -> bool:
         """Whether more lanes are wanted, which come up once nothing runs."""
-        return len(self.waiting) > len(self.idle) and len(self.lanes) < self.wanted
+        return is_growing(**self._counts)
 
     @property
     def is_full(self) -> bool:
         """Whether it can take no more blocks now."""
-        return self.lost or len(self.tasks) >= self.wanted or (self.is_growing and bool(self.running))
+        return self.lost or is_full(**self._counts)
+
+    @property
+    def _counts(self) -> dict[str, int]:
+        """Lanes and blocks, as is_growing and is_full take them."""
+        return {
+            "up": len(self.lanes),
+            "wanted": self.wanted,
+            "running": len(self.running),
+            "waiting": len(self.waiting),
+        }
 
 
 class Lanes:

@@ -50,6 +50,8 @@ def test_the_default_window_of_nginx_takes_a_round_trip_each_time_that_it_is_ful
     assert seconds(four, H3, UNLIMITED) == seconds(four, H3, Settings(client=Windows.AS_SHIPPED)) == pytest.approx(1.2)
     assert seconds(four, H2, shipped) == seconds(four, H2, UNLIMITED)
     assert seconds(four, replace(H3, server=SERVERS["caddy"]), shipped) == pytest.approx(1.2)
+    assert shortest(Condition(profile, four), H3, shipped).window
+    assert not shortest(Condition(profile, replace(four, path="/bytes/1000")), H3, shipped).window, "it fits into one"
     at_once = Objects("files", 8, 0, 0, path="/bytes/500000")
     assert seconds(at_once, H3, shipped) == pytest.approx(2 * 0.6 + (math.ceil(4_000_000 / 65536 / 8) - 1) * 0.6)
 

@@ -220,7 +220,9 @@ def test_what_another_metric_settled_says_how_to_settle_the_first(tmp_path: Path
         f"{first}. To run until total time is sure as well, start a new run with `judge: [total_s]` in its matrix file."
     )
     assert "`judge: [total_s]`" in unescape(summary_md(data, data.judgement, "report.html"))
-    assert "<code>judge: [total_s]</code>" in render(data, 0.0)
+    page = render(data, 0.0)
+    assert "<code>judge: [total_s]</code>" in page
+    assert ("The times in this list assume" in page) == bool(data.still_open)
     assert settled_by_others(replace(data, matrix=replace(matrix, repeat=Repetition.fixed(12)))) == []
 
 

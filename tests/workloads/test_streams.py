@@ -93,6 +93,8 @@ def test_a_network_without_such_a_loss_is_not_judged_by_what_follows_one(tmp_pat
     limited = STREAMS.format("downlink: {rate: 20mbit}, at: {800ms: {downlink: {loss: {packets: 1}}}}")
     refused = str(refusal(f"{limited}judge: [blocked_stream_s]\n", tmp_path))
     assert "`blocked_stream_s` is judged alone, and `net` has a `rate`" in refused
+    steady = STREAMS.format("downlink: {rate: 20mbit}")
+    assert "no change of `net` drops packets" in str(refusal(f"{steady}judge: [blocked_stream_s]\n", tmp_path))
     assert load(f"{text}judge: [blocked_stream_s, total_s]\n", tmp_path).judge == ("blocked_stream_s", "total_s")
 
 

@@ -185,8 +185,9 @@ def rest(changes: Sequence[Change], fewest: int) -> list[str]:
     if bounded:
         largest = {name: f"{each:.2f}x" for name, each in _largest(bounded, ambiguous)}
         most = next(iter(largest.values()))
-        where = f" ({listed([f'{name} {each}' for name, each in largest.items()])})" if len(largest) > 1 else ""
-        where = f" ({next(iter(largest))})" if not where and len(bounded) < len(changes) else where
+        named = [f"{name} {each}" for name, each in largest.items()] if len(largest) > 1 else [*largest]
+        is_clear = len(largest) == 1 and len(bounded) == len(changes)  # it is all that was compared
+        where = "" if is_clear else f" ({listed(named)})"
         lines.append(f"no change above {most} in {len(bounded)} of {len(changes)}{where}")
     if unknown:
         lines.append(f"unknown: {len(unknown)} of {len(changes)}; {'; '.join(_lacks(unknown, fewest, ambiguous))}")
