@@ -51,6 +51,11 @@ def measured(quantity: str, value: float | None) -> str:
     return _with_unit(significant(value / size), name)
 
 
+def plus_minus(quantity: str, deviation: float) -> str:
+    """A measured deviation: `± 3.84 ms`; that of a share in percentage points: `± 0.5 points`."""
+    return f"\N{PLUS-MINUS SIGN} {measured(quantity, deviation).replace('%', 'points')}"
+
+
 def setting(quantity: str, value: float | None) -> str:
     """A value as set, to six digits: `setting("loss_ratio", 0.3)` is "30 %"; None is a dash."""
     if value is None:

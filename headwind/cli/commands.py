@@ -251,7 +251,7 @@ def command_compare(options: argparse.Namespace) -> int:
         say(f"JSON: {write_page(Path(options.json), changes_text(comparison))}")
     if comparison.is_regression:
         return 3
-    return 4 if options.strict and comparison.unknown else 0
+    return 4 if options.strict and comparison.is_inconclusive else 0
 
 
 def command_plan(options: argparse.Namespace) -> int:
@@ -362,7 +362,8 @@ EXIT_CODES = """exit status:
   1    Headwind itself failed; or, after a run: too little data, or the network deviated in too many trials
   2    a mistake in the matrix or on the command line
   3    compare: a protocol became slower, relative to the others
-  4    compare --strict: no protocol became slower, but some comparisons have too few blocks for an answer
+  4    compare --strict: no protocol became slower, but some comparisons have too few blocks for an answer, or a
+       self-check failed
   130  stopped by Ctrl-C or SIGTERM
 
 If the status is 1, the output states the cause. docs/files.md explains how much data is enough."""

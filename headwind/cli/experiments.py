@@ -64,7 +64,7 @@ def chosen(paths: Sequence[Path], folder: Path) -> list[Matrix]:
 
 def minimum_s(matrix: Matrix) -> float:
     """Forecast duration of the minimum blocks of every condition, in seconds."""
-    return START_S + sum(map(Forecast(matrix.timeout_s, settings=matrix.settings).block_s, plan_blocks(matrix)))
+    return START_S + sum(map(Forecast(matrix.rules).block_s, plan_blocks(matrix)))
 
 
 def shares(least_s: Sequence[float], budget_s: float) -> list[float]:

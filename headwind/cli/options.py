@@ -139,7 +139,8 @@ def how_to_compare(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--strict",
         action="store_true",
-        help="exit with 4 if no protocol became slower, but some comparisons have too few blocks for an answer",
+        help="exit with 4 if no protocol became slower, but some comparisons have too few blocks for an answer, or a "
+        "self-check failed",
     )
     command.add_argument("--json", metavar="FILE", help="also write the result as JSON")
 

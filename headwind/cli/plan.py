@@ -138,7 +138,7 @@ def _print_search(matrix: Matrix, reports: Path, out: Console) -> None:
     """Print the values of a search, and the time of a value at which all blocks agree."""
     search, conditions = matrix.find, matrix.conditions
     assert search is not None
-    forecast = Forecast(matrix.timeout_s, earlier_results(matrix, reports), settings=matrix.settings)
+    forecast = Forecast(matrix.rules, earlier_results(matrix, reports))
     fewest = fewest_for(len(conditions), matrix.repeat.confidence)
     ends = [
         forecast.block_s(plan_block(matrix, condition, 0)) * fewest for condition in (conditions[0], conditions[-1])

@@ -12,7 +12,7 @@ from headwind.metric import Unfinished
 from headwind.model import Block, Condition, Matrix, Outcome, Result, Trial
 from headwind.observed import observed
 from headwind.proof.expectation import Expectation
-from headwind.settings import UNLIMITED, Settings
+from headwind.settings import TrialRules
 from impair.profile import Direction
 from servers.objects import INDEX_BYTES
 
@@ -30,14 +30,8 @@ class Forecast:
     `earlier` are results of earlier runs, which count for an arm in a condition until one of its trials is learnt.
     """
 
-    def __init__(
-        self,
-        timeout_s: float,
-        results: Iterable[Result] = (),
-        earlier: Iterable[Result] = (),
-        settings: Settings = UNLIMITED,
-    ) -> None:
-        self._timeout_s, self._settings = timeout_s, settings
+    def __init__(self, rules: TrialRules, results: Iterable[Result] = (), earlier: Iterable[Result] = ()) -> None:
+        self._rules = rules
         self._earlier: dict[tuple[str, Arm], tuple[int, float]] = {}  # number of trials, and their total time
         self._seen: dict[tuple[str, Arm], tuple[int, float]] = {}  # the same, of this run
         self._guesses: dict[tuple[str, Arm], float] = {}  # of a trial, before any is known
@@ -60,9 +54,9 @@ class Forecast:
             return took_s / trials
         if key not in self._guesses:
             condition = replace(trial.block.condition, profile=trial.profile)
-            least_s = shortest(condition, trial.arm, self._settings).seconds
+            least_s = shortest(condition, trial.arm, self._rules.settings).seconds
             guessed_s = max(least_s, guess_s(replace(trial.block.condition, workload=trial.workload)))
-            self._guesses[key] = OVERHEAD_S + probing(trial.profile).seconds + min(self._timeout_s, guessed_s)
+            self._guesses[key] = OVERHEAD_S + probing(trial.profile).seconds + min(self._rules.timeout_s, guessed_s)
         return self._guesses[key]
 
     def trials_s(self, trials: Iterable[Trial]) -> float:

@@ -56,7 +56,7 @@ class Scheduler:
         self._most_lanes = lanes
         self.start_s = 0.0  # for the further lanes that are wanted and not up yet
         self.judge = judge or Judge(matrix, results)
-        self.forecast = Forecast(matrix.timeout_s, earlier=earlier, settings=matrix.settings)
+        self.forecast = Forecast(matrix.rules, earlier=earlier)
         self.needs = CpuDemand(cores, trial_s=self._trial_s)
         self._attempts: dict[str, int] = {}  # trial id -> number of attempts
         self._done: set[str] = set()  # ids of trials that need no further attempt

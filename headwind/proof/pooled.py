@@ -23,7 +23,7 @@ from typing import Any
 from scipy.special import betainc, ndtr, ndtri
 
 from headwind.arm import Arm, Role
-from headwind.format import measured, quantity_name, setting
+from headwind.format import measured, plus_minus, quantity_name, setting
 from headwind.model import DATA_OUTCOMES, Condition, Matrix
 from headwind.proof.expectation import DECISIONS, Expectation, delay_seen
 from headwind.proof.spans import networks
@@ -67,12 +67,10 @@ class Pooled:
 
     @property
     def text(self) -> str:
-        """A finding: `downlink loss 2.2 % instead of 2 % (h3: 40,000 packets, detection limit ± 0.17 %)`."""
+        """A finding: `downlink loss 2.2 % instead of 2 % (h3: 40,000 packets, detection limit ± 3.84 ms)`."""
         arms = ", ".join(arm.name for arm in self.arms)
         figure = measured(self.quantity, self.measured)
-        limit = (
-            f"{self.count:,} {self.of}, detection limit \N{PLUS-MINUS SIGN} {measured(self.quantity, self.resolution)}"
-        )
+        limit = f"{self.count:,} {self.of}, detection limit {plus_minus(self.quantity, self.resolution)}"
         what = f"{self.direction.value} {quantity_name(self.quantity)}{self.span and f' {self.span}'}"
         if self.between:
             return f"{what} differs by {figure} between {arms} ({limit})"

@@ -13,6 +13,7 @@ import statistics
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from headwind.arm import Arm
 from headwind.format import arm_name, enumerated, measured, observed_text
@@ -63,6 +64,7 @@ class Account:
     place: str = ""  # part of a trial with the difference, if nothing explains it
     window: str = ""  # "limited by a window of 64 KB (its name)", if most of the loser's trials were
     share: float = 0.0  # part of the difference that belongs to the cause or the place
+    is_partial: bool = False  # whether some blocks have no difference, because a trial did not finish
 
 
 def whys(data: RunData, found: Sequence[Standing]) -> list[Why]:
@@ -91,7 +93,7 @@ def _sentences(standing: Standing, tracks: Sequence[Track], lines: Sequence[Line
     led = [*_leads(standing, lines, data), *_others(standing)]
     yield from led or (["No lead to explain."] if lines else [])
     yield from _mostly_handshake(standing, [track.arm for track in tracks])
-    yield from _early(tracks)
+    yield from _early(tracks, data.matrix.arms_word)
 
 
 def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator[str]:
@@ -110,17 +112,17 @@ def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator
             alike.setdefault(key, []).append(account)
     for (certainty, winner, cause, place, window, differ), accounts in alike.items():
         verb = "beats" if certainty is Certainty.SURE else "likely beats"
-        share = _shares(accounts, "all" if cause else "nearly all")
         which = "it" if len(accounts) == 1 else "these leads"
+        share = _shares(accounts, f"all of {which}" if cause else f"nearly all of {'them' if accounts[1:] else 'it'}")
         reason = (
-            f"{cause} accounts for {share} of {which}"
+            f"{cause} accounts for {share}"
             if cause
             else f"the slower trials were {window}"
             if window
             else f"no counter accounts for {which}"
         )
         if place and not window:
-            reason += f", but in the median block {share} of the difference arose {place}"
+            reason += f", but {share} arose {place}"
         if differ:
             reason += f"; they {differ}"
         yield f"{arm_name(winner)} {verb} {_losers(accounts)}; {reason}."
@@ -145,9 +147,13 @@ def _others(standing: Standing) -> Iterator[str]:
 
 def _losers(accounts: Sequence[Account]) -> str:
     """The losers with their losses: `HTTP/1.1 by 24.0 s and HTTP/2 by 10.2 s`."""
+    finished = (
+        " (each in the blocks that both of the two finished)" if accounts[1:] else " in blocks that both finished"
+    )
+    where = finished if any(account.is_partial for account in accounts) else ""
     if len(accounts) <= MOST_NAMED:
-        return enumerated(arm_name(account.loser) + _by([account]) for account in accounts)
-    return f"{len(accounts)} others{_by(accounts)}"
+        return enumerated(arm_name(account.loser) + _by([account]) for account in accounts) + where
+    return f"{len(accounts)} others{_by(accounts)}{where}"
 
 
 def _by(accounts: Sequence[Account]) -> str:
@@ -159,7 +165,7 @@ def _by(accounts: Sequence[Account]) -> str:
 
 
 def _shares(accounts: Sequence[Account], whole: str) -> str:
-    """The shares of causes or places: `98 % (HTTP/1.1) and 97 % (HTTP/2)`, or the word for the `whole`.
+    """The shares of causes or places: `98 % of the lead over HTTP/1.1 and ...`, or the words for the `whole`.
 
     Each is a ratio of two medians.
     """
@@ -167,9 +173,9 @@ def _shares(accounts: Sequence[Account], whole: str) -> str:
     if min(shares) == 100:
         return whole
     if len(shares) > MOST_NAMED:
-        return f"{min(shares)} % or more"
-    losers = [f" ({arm_name(account.loser)})" if accounts[1:] else "" for account in accounts]
-    return enumerated(f"{share} %{loser}" for share, loser in zip(shares, losers, strict=True))
+        return f"{min(shares)} % or more of each"
+    leads = [f"the lead over {arm_name(account.loser)}" if accounts[1:] else "it" for account in accounts]
+    return enumerated(f"{share} % of {lead}" for share, lead in zip(shares, leads, strict=True))
 
 
 def account_of(condition: Condition, rows: Rows, winner: Arm, loser: Arm) -> Account:
@@ -181,15 +187,16 @@ def account_of(condition: Condition, rows: Rows, winner: Arm, loser: Arm) -> Acc
         return Account(loser)
     total = _of(metric)
     difference_s = statistics.median(_lost(pairs, total))
+    account = partial(Account, loser, difference_s, is_partial=len(pairs) < len(both))
     if difference_s > 0:
         for name, seconds, least in _causes(condition):
             if (share := _carried(pairs, total, seconds, least)) is not None:
-                return Account(loser, difference_s, cause=name, share=share)
+                return account(cause=name, share=share)
         window = _window([slow for _, slow in pairs])
         if (share := _carried(pairs, total, _last_tenth(condition), 0.0)) is not None:
-            return Account(loser, difference_s, place=LAST_TENTH, window=window, share=share)
-        return Account(loser, difference_s, window=window)
-    return Account(loser, difference_s)
+            return account(place=LAST_TENTH, window=window, share=share)
+        return account(window=window)
+    return account()
 
 
 def _window(results: Sequence[Result]) -> str:
@@ -272,7 +279,7 @@ def _mostly_handshake(standing: Standing, arms: Sequence[Arm]) -> Iterator[str]:
         parts = [each[slowest] / each[total] for each in finished if slowest in each and each.get(total)]
         if parts and statistics.median(parts) >= MOSTLY:
             shares[arm] = min(statistics.median(parts), 1.0)
-    name, total_name = handshake_name(workload), workload.primary().label.replace("total time", "total")
+    name, total_name = handshake_name(workload), workload.primary().label
     if len(shares) > MOST_NAMED:
         least = f"{math.floor(100 * min(shares.values()))} % of the {total_name}"
         yield f"In half of the trials, the {name} takes at least {least} in {len(shares)} rows."
@@ -284,7 +291,7 @@ def _mostly_handshake(standing: Standing, arms: Sequence[Arm]) -> Iterator[str]:
         yield f"In half of the trials of {arm_name(arm)}, the {name} takes at least {taken}."
 
 
-def _early(tracks: Sequence[Track]) -> Iterator[str]:
+def _early(tracks: Sequence[Track], word: str) -> Iterator[str]:
     """The time at which nine tenths were done, if the rest took longer for some arm."""
     known = {track.arm: track.reached for track in tracks if {NINE_TENTHS, ALL} <= track.reached.keys()}
     early = (
@@ -293,6 +300,6 @@ def _early(tracks: Sequence[Track]) -> Iterator[str]:
     )
     if any(early) and len(known) <= MOST_NAMED:
         times = {arm.name: observed_text("done_s", each[NINE_TENTHS]) for arm, each in known.items()}
-        alike = f"{next(iter(times.values()))} for all" if len({*times.values()}) == 1 < len(times) else ""
+        alike = f"{next(iter(times.values()))} with every {word}" if len({*times.values()}) == 1 < len(times) else ""
         shown = alike or enumerated(f"{time} ({arm})" for arm, time in times.items())
         yield f"In the median trial, 90 % of the requests were done within {shown}."

@@ -15,6 +15,7 @@ from headwind.report.verdicts import (
     ahead,
     ahead_text,
     apart_text,
+    end,
     few_text,
     interval_text,
     lead_size,
@@ -23,7 +24,6 @@ from headwind.report.verdicts import (
     reach_text,
     sides,
     stalled_text,
-    two,
 )
 from headwind.verdicts.assumptions import WarningKind
 from headwind.verdicts.findings import Finding
@@ -108,7 +108,8 @@ def _claim(finding: Finding, *, is_tie: bool) -> tuple[str, str]:
     if finding.verdict.is_completion:
         return f"{winner} finishes more", ahead_text(finding).removeprefix("finished ")
     if is_tie:
-        return "tie", interval_text(ahead(interval)).removeprefix("? ")
+        first = arm_name(finding.pair.base if (interval.estimate or 0.0) < 0 else finding.pair.new)
+        return f"tie: {first}", interval_text(ahead(interval)).removeprefix("? ")
     lead, bracket, ends = ahead_text(finding).partition(" [")
     return f"{winner} {lead}", f"[{ends}" if bracket else ""
 
@@ -127,7 +128,7 @@ def _narrowest(known: Known) -> Iterator[str]:
             yield f"likely a tie by {best.metric.label}: {range_}"
         else:
             open_ = ", too many trials unfinished for a tie" if apart <= 1 + best.rule.margin_ratio else ""
-            yield f"narrower range by {best.metric.label}: {range_}{open_}"
+            yield f"narrowest range, by {best.metric.label}: {range_}{open_}"
 
 
 def reasons_of(finding: Finding) -> Iterator[str]:
@@ -163,7 +164,7 @@ def _noise(known: Known, floors: Floors) -> Iterator[str]:
     """A note if the lead by the primary metric is smaller than the noise floor."""
     floor = floors.get(known.line.condition.id, 0.0)
     if may_be_noise(known.line.primary, floors):
-        yield f"may be noise (noise floor {two(1 + floor)}x)"
+        yield f"may be noise (noise floor {end(1 + floor)}x)"
 
 
 def may_be_noise(finding: Finding, floors: Floors) -> bool:

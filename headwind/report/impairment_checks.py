@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from headwind.arm import Role
-from headwind.format import counted, measured
+from headwind.format import counted, plus_minus
 from headwind.model import Check, Condition
 from headwind.plan.doubts import IN_ORDER
 from headwind.proof.pooled import Pooled
@@ -65,7 +65,7 @@ class Truth:
 
     @property
     def detection_limit(self) -> str:
-        """Detection limit of all trials together: `40,000 packets: detection limit ± 0.2 %`.
+        """Detection limit of all trials together: `40,000 packets: detection limit ± 0.2 points`.
 
         Empty without such a test.
         """
@@ -75,7 +75,7 @@ class Truth:
         if not self.is_informative:
             where = "" if self.whole.of == "trials" else f" in {counted(self.trials, 'trial')}"
             return f"{counted_}{where}: too few{' trials' if where else ''}"
-        return f"{counted_}: detection limit \N{PLUS-MINUS SIGN} {measured(self.quantity, self.whole.resolution)}"
+        return f"{counted_}: detection limit {plus_minus(self.quantity, self.whole.resolution)}"
 
     @property
     def is_of_interest(self) -> bool:

@@ -36,7 +36,7 @@ def method(data: RunData) -> Iterator[str]:
     yield from _workloads(data)
     engine = ENGINES.get(str(data.environment.get("engine")))
     yield (
-        "Client and server reach each other only through the router. It impairs each direction separately, where "
+        "Client and server reach each other only through the router. It can impair each direction independently, where "
         f"packets leave it, with {engine.netem if engine else 'netem'}. {_randomness(data)}"
     )
     yield from _overtaking(data)

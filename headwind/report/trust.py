@@ -87,15 +87,21 @@ def _passed(data: RunData) -> Iterator[str]:
         )
 
 
+def failed_checks(data: RunData) -> list[str]:
+    """Names of the conditions in which a self-check failed."""
+    failed = {check.finding.condition.id for check in data.judgement.checks if check.passed is False}
+    return [data.matrix.name_of(each) for each in data.matrix.conditions if each.id in failed]
+
+
 def _failures(data: RunData, failed: int) -> Iterator[str]:
     """Reasons not to rely on the figures."""
     if failed:
         yield f"{counted(failed, 'network check')} failed"
-    checked = {check.finding.condition.id for check in data.judgement.checks if check.passed is False}
     deviating = {each.condition.id for each in data.pooled if not each.passed}
-    for found, text in ((deviating, "not the requested network in"), (checked, "self-checks FAILED in")):
-        if names := [data.matrix.name_of(each) for each in data.matrix.conditions if each.id in found]:
-            yield f"{text} {named(names)}"
+    if names := [data.matrix.name_of(each) for each in data.matrix.conditions if each.id in deviating]:
+        yield f"not the requested network in {named(names)}"
+    if names := failed_checks(data):
+        yield f"self-checks FAILED in {named(names)}"
 
 
 def noise_floors(checks: Iterable[SelfCheckFinding]) -> dict[str, float]:
@@ -129,14 +135,13 @@ def _noise(data: RunData) -> str:
         places = counted(len(floors), data.matrix.place).partition(" ")[2]
         where = f" in the {places} {named([names[name] for name in floors])}" if len(floors) <= MOST_FLOORS else ""
         return (
-            f"measured noise: over all blocks, {arms} against itself differed by less than "
-            f"{setting('margin_ratio', margin)}"
+            f"measured noise: the median ratio of {arms} to itself is within {setting('margin_ratio', margin)} of 1"
             f"{where if left else ''}{left}"
         )
     by = enumerated(f"{1 + floor:.2f}x in {names[name]}" for name, floor in shown.items())
     return (
-        f"measured noise: over all blocks, {arms} against itself may differ by up to {by}, so smaller leads there may "
-        f"be noise{left}"
+        f"measured noise: the median ratio of {arms} to itself may be up to {by}, so smaller leads there may be "
+        f"noise{left}"
     )
 
 

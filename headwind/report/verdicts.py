@@ -23,6 +23,7 @@ from headwind.verdicts.stats import Interval, fewest_blocks
 from headwind.verdicts.verdict import Rule, Top, Verdict, winner
 
 LEAST_FOR_FORECAST = 2  # blocks
+USUAL_MARGIN = 1 + Rule().margin_ratio
 MARKS = {Certainty.SURE: "\N{CHECK MARK}", Certainty.LIKELY: "likely:", Certainty.UNCLEAR: "unclear:"}
 
 
@@ -137,10 +138,20 @@ def two(ratio: float) -> str:
 
 
 def end(ratio: float) -> str:
-    """As `two`, for an end of an interval: with more decimals if it would read 1.00 and is not 1."""
-    if two(ratio) != "1.00" or f"{ratio:.4f}" == "1.0000":
-        return two(ratio)
-    return f"{ratio:.3f}" if f"{ratio:.3f}" != "1.000" else f"{ratio:.4f}"
+    """As `two`, for an end of an interval: with up to four decimals if two would move it across 1 or the usual margin.
+
+    So `1.05` is never more than the default margin of 1.05, and 1.052 is not shown as `1.05`.
+    """
+    for digits in (2, 3, 4) if ratio < 9.995 else ():
+        text = f"{ratio:.{digits}f}"
+        if _side(float(text)) == _side(ratio):
+            return text
+    return two(ratio)
+
+
+def _side(ratio: float) -> tuple[bool, ...]:
+    """On which side of 1, and of the default margin or its inverse, a ratio is."""
+    return ratio > USUAL_MARGIN, ratio < 1 / USUAL_MARGIN, ratio > 1, ratio < 1
 
 
 def finding_text(finding: Finding) -> str:
@@ -179,7 +190,7 @@ def apart_text(finding: Finding) -> str:
     """The largest difference that the interval leaves open: `at most 1.19x`."""
     most = most_apart(finding.comparison.interval)
     if math.isinf(most):
-        return "left open by unfinished trials"
+        return "no limits, because trials are unfinished"
     looks_as_margin = two(most) == two(1 + finding.rule.margin_ratio)  # 1.046 and 1.054 are not alike
     return f"at most {f'{most:.3f}' if looks_as_margin else two(most)}x"
 
@@ -205,7 +216,7 @@ def possible_text(lead: Interval) -> str:
         if reached:
             is_fast = math.isinf(high)
             return f"at most {reached[0]}, or {'faster' if is_fast else 'slower'} by any factor"
-        return f"not {ends[0][1]}" if ends else "left open by unfinished trials"
+        return f"not {ends[0][1]}" if ends else "no limits, because trials are unfinished"
     return " to ".join(reached) if reached[1:] else f"at most {reached[0]}" if reached else "equal"
 
 
@@ -298,7 +309,8 @@ def _by(item: Open, outlook: Outlook) -> str:
 def _forecast_text(item: Open, outlook: Outlook, aim: str = "") -> str:
     """A forecast, with its aim in front."""
     left = item.most - item.n
-    limit = f", but the matrix allows only {left} more" if left > 0 else f"; the matrix allows {item.most} in all"
+    allowed = f"only {left} more" if left > 0 else f"{item.most} in all"
+    limit = f"{', but' if left > 0 else ';'} the matrix file allows {allowed}"
     if outlook.blocks is None:
         beyond = limit if (outlook.low or 0) > left else ""
         known = f"at least {outlook.low} more blocks, perhaps far more{beyond}"
@@ -324,8 +336,8 @@ def settled_by_others(data: RunData) -> list[str]:
             found = left.setdefault(line.primary.metric, {})
             found.setdefault(data.matrix.name_of(line.condition), []).append(line.pair)
     return [
-        "No blocks are added for these comparisons alone, because another metric is sure, though "
-        f"{metric.label} is not: {'; '.join(f'{name} ({names_of(pairs)})' for name, pairs in found.items())}. To run "
+        f"These comparisons get no more blocks of their own, because they are sure by another metric, though not by "
+        f"{metric.label}: {'; '.join(f'{name} ({names_of(pairs)})' for name, pairs in found.items())}. To run "
         f"until {metric.label} is sure as well, start a new run with `judge: [{metric.key}]` in its matrix file."
         for metric, found in left.items()
     ]
@@ -368,14 +380,11 @@ def check_text(check: SelfCheckFinding, name: str) -> str:
     text = f"self-check {mark}: {name}, {finding.pair}: {check.message}; "
     interval = finding.comparison.interval
     if math.isfinite(interval.low) or math.isfinite(interval.high) or finding.verdict.is_completion:
-        lead, shown = lead_text(finding), toward(interval, _ahead(finding))
-        if check.passed is None and " [" in lead and math.isfinite(shown.high):  # rounded, it may seem to have passed
-            lead = f"{lead.partition(' [')[0]} [{math.exp(shown.low):.3f}, {math.exp(shown.high):.3f}]"
-        text += f"{sides(finding)[0].name} {lead}, "
+        text += f"{sides(finding)[0].name} {lead_text(finding)}, "
     text += counted(finding.comparison.completion.n, "block")
     floor = check.noise_floor_ratio
     if floor is not None:
-        text += f"; noise floor {two(1 + floor)}x" if math.isfinite(floor) else "; noise floor unknown"
+        text += f"; noise floor {end(1 + floor)}x" if math.isfinite(floor) else "; noise floor unknown"
     return text
 
 

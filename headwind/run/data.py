@@ -63,7 +63,7 @@ class RunData:
         While the run is in progress, an open comparison is undecided; afterwards it is inconclusive.
         """
         judge = self.judge or Judge(self.searched or self.matrix, self.results)
-        costs = block_seconds(self.matrix, Forecast(self.matrix.timeout_s, self.latest, settings=self.matrix.settings))
+        costs = block_seconds(self.matrix, Forecast(self.matrix.rules, self.latest))
         state = self.status.state
         found = judge.judgement(
             costs,

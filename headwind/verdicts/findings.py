@@ -308,7 +308,7 @@ def _check(finding: Finding, rule: Rule) -> SelfCheckFinding:
             return SelfCheckFinding(finding, None, "a difference that can be chance; the noise is too large to tell")
         return SelfCheckFinding(finding, None, "no difference found, but the noise is too large to exclude one")
     if is_found(finding.pair, finding.comparison):
-        return SelfCheckFinding(finding, True, "a network that is 10 % slower was detected")
+        return SelfCheckFinding(finding, True, "a network that is 10 % slower was detected (the interval excludes 1)")
     if finding.comparison.interval.low > -log1p(LEAST_SLOWER_RATIO):
         return SelfCheckFinding(finding, False, "over a network that is 10 % slower, times were less than 2 % longer")
     return SelfCheckFinding(finding, None, "the 10 % slower network was not detected; more blocks may still show it")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 import lab
 from headwind.arm import H2, H3, PLAIN, Arm
 from headwind.errors import UsageError
-from headwind.model import Matrix
+from headwind.model import Matrix, SelfCheck
 from headwind.report.trust import OTHER_LABS
 from tests import fake
 
@@ -118,6 +119,21 @@ def test_wide_bounds_cannot_tell_in_text_file_and_exit_status(
     assert (f"needs about {needed} blocks" if needed else "needs hundreds of blocks") in told, "not the least"
     assert {each["verdict"] for each in written["ratios"]} == {"inconclusive"}
     assert all(each["inconclusive"] and each["largest_factor"] > 1.5 for each in written["ratios"])
+
+
+def test_a_failed_self_check_ends_with_4_where_that_is_asked_for(
+    tmp_path: Path, usual: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`recorded` makes arms with longer names slower, so that the second HTTP/2 is slower than the first by 6 %."""
+    checked = replace(MATRIX, selfcheck=SelfCheck(H2, again=("clean",)))
+    failing = recorded(tmp_path / "failing", defaultdict(lambda: 1.0), checked)
+    for runs in ((usual, failing), (failing, usual)):
+        assert lab.main(["compare", *runs]) == 0
+        warning = f"! {Path(failing).name}: self-checks FAILED in clean: do not rely on this comparison"
+        assert warning in " ".join(capsys.readouterr().out.split())
+        assert lab.main(["compare", *runs, "--strict"]) == 4
+    worse = recorded(tmp_path / "worse", {**dict.fromkeys(PLAIN, 1.0), H3: 1.5})
+    assert lab.main(["compare", failing, worse, "--strict"]) == 3, "a regression goes before a self-check"
 
 
 def _jumping(folder: Path, matrix: Matrix, shift: int) -> Path:

@@ -202,7 +202,7 @@ def test_there_is_one_time_and_it_is_that_of_the_lanes_of_this_machine(
     monkeypatch.setattr(cpu_demand, "MIN_GAP_S", 0.0)
     short = replace(MATRIX, lanes=1, repeat=Repetition(9, 60, budget_s=1.0))
     long = replace(short, lanes=6, repeat=Repetition(9, 60, budget_s=1000.0))
-    work_s = sum(map(Forecast(short.timeout_s).block_s, plan_blocks(short)))
+    work_s = sum(map(Forecast(short.rules).block_s, plan_blocks(short)))
     shown = {each.lanes: " ".join(plan_of(each, tmp_path).split()) for each in (short, long)}
     assert f"of each network), about {about(START_S + work_s)} on one lane: more than the budget of 1 s " in shown[1]
     start_s = START_S + 5 * LANE_S
@@ -256,7 +256,7 @@ def test_a_fixed_number_of_blocks_that_allows_no_verdict_is_said_with_what_does(
 
 def test_a_minimum_that_may_exceed_the_budget_as_a_guess_says_how_long_it_may_take(tmp_path: Path) -> None:
     """`the minimum is about 2 min 38 s` stood beside `may not reach its 9 blocks in 3 min`."""
-    work_s = 9 / 3 * sum(map(Forecast(MATRIX.timeout_s).block_s, plan_blocks(MATRIX)))
+    work_s = 9 / 3 * sum(map(Forecast(MATRIX.rules).block_s, plan_blocks(MATRIX)))
     matrix = replace(MATRIX, lanes=1, repeat=Repetition(9, 60, budget_s=1.2 * work_s + START_S))
     shown = " ".join(plan_of(matrix, tmp_path).split())
     longest = about(START_S + GUESSED * work_s)
@@ -277,7 +277,7 @@ def test_the_plan_explains_its_self_checks_and_has_a_sum(tmp_path: Path) -> None
     shown = " ".join(plan_of(matrix, tmp_path).split())
     explained = "h2-again is h2 a second time, h2-slower is h2 over a 10 % slower network"
     assert f"of each network (self-checks: {explained}):" in shown
-    forecast = Forecast(matrix.timeout_s)
+    forecast = Forecast(matrix.rules)
     assert f"both networks │ │ {about(sum(map(forecast.block_s, plan_blocks(matrix))))} │" in shown
     assert "blocks, min to max" in shown
     assert " 9 to 60 │" in shown

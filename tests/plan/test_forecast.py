@@ -11,6 +11,7 @@ from headwind.arm import H1, H2, Protocol
 from headwind.matrix.shortest import shortest
 from headwind.model import Condition, Trial
 from headwind.plan.forecast import OVERHEAD_S, Forecast, guess_s, lanes_that_pay
+from headwind.settings import TrialRules
 from headwind.workloads.h2load import H2load
 from impair.profile import Clock, Corrupt, Delay, GilbertElliott, Link, Loss, Profile, Rate, Steps
 from tests import fake
@@ -25,7 +26,7 @@ def one(protocol: Protocol, profile: Profile = CLEAN) -> Trial:
 
 
 def test_what_was_learnt_replaces_the_guess() -> None:
-    forecast = Forecast(60.0)
+    forecast = Forecast(TrialRules(60.0))
     trial = one(Protocol.H1)
     assert forecast.trial_s(trial) == pytest.approx(OVERHEAD_S + guess_s(trial.block.condition))
     for time_s in (2.0, 4.0):
@@ -34,16 +35,16 @@ def test_what_was_learnt_replaces_the_guess() -> None:
 
 
 def test_a_protocol_and_a_condition_are_learnt_for_themselves() -> None:
-    forecast = Forecast(60.0, [fake.ok(one(Protocol.H1), 7.0)])
+    forecast = Forecast(TrialRules(60.0), [fake.ok(one(Protocol.H1), 7.0)])
     for other in (one(Protocol.H2), one(Protocol.H1, LOSS)):
-        assert forecast.trial_s(other) == Forecast(60.0).trial_s(other)
+        assert forecast.trial_s(other) == Forecast(TrialRules(60.0)).trial_s(other)
     assert forecast.learnt == {("clean/article", H1): 1}
 
 
 def test_earlier_runs_count_until_a_trial_of_this_one_is_known() -> None:
     trial, other = one(Protocol.H1), one(Protocol.H2)
     earlier = [replace(fake.ok(each, 7.0), phases_s={"client": 7.0}) for each in (trial, trial, other)]
-    forecast = Forecast(60.0, earlier=earlier)
+    forecast = Forecast(TrialRules(60.0), earlier=earlier)
     assert forecast.trial_s(trial) == 7.0
     assert forecast.learnt == {("clean/article", H1): 2, ("clean/article", H2): 1}
     forecast.learn(replace(fake.ok(trial, 3.0), phases_s={"client": 3.0}))
@@ -62,18 +63,18 @@ def test_no_guess_is_below_what_any_trial_takes() -> None:
         trial = replace(TRIALS[0], block=replace(TRIALS[0].block, condition=condition))
         least_s = shortest(condition, trial.arm).seconds
         assert least_s > 1
-        assert Forecast(600.0).trial_s(trial) >= OVERHEAD_S + least_s
+        assert Forecast(TrialRules(600.0)).trial_s(trial) >= OVERHEAD_S + least_s
 
 
 def test_a_stopped_trial_teaches_how_long_it_took_and_a_broken_one_nothing() -> None:
     trial = one(Protocol.H3)
-    forecast = Forecast(60.0, [replace(fake.timeout(trial, 60.0), phases_s={}), fake.lab_error(trial)])
+    forecast = Forecast(TrialRules(60.0), [replace(fake.timeout(trial, 60.0), phases_s={}), fake.lab_error(trial)])
     assert forecast.trial_s(trial) == OVERHEAD_S + 60.0
     assert sum(forecast.learnt.values()) == 1
 
 
 def test_many_trials_take_the_sum_of_their_times() -> None:
-    forecast = Forecast(60.0)
+    forecast = Forecast(TrialRules(60.0))
     assert forecast.trials_s(TRIALS) == pytest.approx(sum(map(forecast.trial_s, TRIALS)))
     assert forecast.block_s(TRIALS[0].block) == pytest.approx(forecast.trials_s(TRIALS[0].block.trials()))
     assert forecast.trials_s([]) == 0
@@ -83,7 +84,7 @@ def test_no_guess_is_longer_than_a_trial_may_take() -> None:
     dead = Condition(Profile("dead", Link(loss=Loss(1.0)), Link(loss=Loss(1.0))), fake.ARTICLE)
     trial = replace(TRIALS[0], block=replace(TRIALS[0].block, condition=dead))
     assert guess_s(dead) > 20.0
-    assert Forecast(20.0).trial_s(trial) == 20.0 + OVERHEAD_S
+    assert Forecast(TrialRules(20.0)).trial_s(trial) == 20.0 + OVERHEAD_S
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from headwind.plan.cpu_demand import HEADROOM, USUAL_NEED, CpuDemand
 from headwind.plan.forecast import Forecast
 from headwind.plan.minimum import affordable, enough_s, guessed, minimum_s, too_few_blocks, what_a_budget_settles
 from headwind.plan.scheduler import Scheduler
+from headwind.settings import TrialRules
 from headwind.trial.overlap import MIN_GAP_S
 from tests import fake
 
@@ -100,7 +101,7 @@ def test_a_guess_may_be_too_short(budget_s: float, words: str) -> None:
 
 def test_what_no_trial_is_known_of_is_guessed() -> None:
     wanted = fake.example_matrix(*fake.PROFILES[:2])
-    forecast = Forecast(60.0)
+    forecast = Forecast(TrialRules(60.0))
     assert guessed(wanted, forecast) == {"clean/article", "delay/article"}
     forecast.learn(fake.ok(next(trial for trial in fake.trials_of(wanted) if "clean" in trial.id), 1.0))
     assert guessed(wanted, forecast) == {"delay/article"}
@@ -117,7 +118,7 @@ def test_fewer_blocks_than_a_verdict_needs_settle_nothing_however_long_they_take
 @pytest.mark.parametrize(("least", "blocks"), [(2, 8), (8, 8), (9, 9), (12, 12)])
 def test_a_minimum_has_the_blocks_that_an_interval_needs(least: int, blocks: int) -> None:
     wanted = matrix(None, least)
-    forecast, needs = Forecast(60.0), CpuDemand(2)
+    forecast, needs = Forecast(TrialRules(60.0)), CpuDemand(2)
     forecast.learn(fake.ok(next(fake.trials_of(wanted)), 1.0))
     once = minimum_s(wanted, forecast, needs, 1)
     done = {condition.id: blocks - 1 for condition in wanted.conditions}

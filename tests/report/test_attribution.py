@@ -91,9 +91,10 @@ def test_a_planted_cause_is_found_with_its_figures() -> None:
         whole, part = lost_s(data, loser, H3), lost_s(data, loser, H3, "connect_max_s")
         shares[loser] = round(100 * part / whole)
     by = " and ".join(f"{NAMES[loser]} by {measured('by_s', lost_s(data, loser, H3))}" for loser in (H1, H2))
-    share = "all" if min(shares.values()) == 100 else f"{shares[H1]} % and {shares[H2]} %"
+    each = (f"{share} % of the lead over {NAMES[loser]}" for loser, share in shares.items())
+    share = "all of these leads" if min(shares.values()) == 100 else " and ".join(each)
     found = told(data)
-    assert f"HTTP/3 beats {by}; the slowest handshake accounts for {share} of these leads." in found.sentences
+    assert f"HTTP/3 beats {by}; the slowest handshake accounts for {share}." in found.sentences
     assert (
         f"HTTP/2 beats HTTP/1.1 by {measured('by_s', lost_s(data, H1, H2))}; "
         "the slowest handshake accounts for all of it."
@@ -110,8 +111,8 @@ def test_a_total_that_is_little_else_than_its_handshake_is_told_with_when_the_re
     last = told(data).sentences[-2:]
     h1, h2, h3 = (f"{math.floor(100 * share)} %" for share in shares)
     parts = f"{h1} (HTTP/1.1), {h2} (HTTP/2) and {h3} (HTTP/3)"
-    assert last[0] == f"In half of the trials, the slowest handshake takes at least {parts} of the total."
-    assert last[1] == "In the median trial, 90 % of the requests were done within 1.90 s for all."
+    assert last[0] == f"In half of the trials, the slowest handshake takes at least {parts} of the total time."
+    assert last[1] == "In the median trial, 90 % of the requests were done within 1.90 s with every protocol."
 
 
 def test_where_only_one_total_is_its_handshake_that_one_is_named() -> None:
@@ -120,7 +121,7 @@ def test_where_only_one_total_is_its_handshake_that_one_is_named() -> None:
         return {"total_s": total_s, "connect_max_s": total_s * (0.901 if trial.arm is H3 else 0.5)}
 
     assert (
-        "In half of the trials of HTTP/3, the slowest handshake takes at least 90 % of the total."
+        "In half of the trials of HTTP/3, the slowest handshake takes at least 90 % of the total time."
         in told(run(only_h3)).sentences
     )
 
@@ -202,7 +203,7 @@ def test_where_a_difference_lies_is_said_when_its_cause_is_not_known() -> None:
         told(run(late))
         .sentences[0]
         .endswith(
-            "; no counter accounts for these leads, but in the median block nearly all of the difference arose while "
+            "; no counter accounts for these leads, but nearly all of them arose while "
             "the last tenth of the requests finished."
         )
     )
@@ -248,6 +249,18 @@ def test_of_trials_that_were_stopped_no_difference_is_made_up() -> None:
                     for each in data.results)  # fmt: skip
     account = account_of(data.matrix.conditions[0], data_of(stopped).rows["loss/article"], H3, H1)
     assert (account.difference_s, account.cause) == (None, "")
+
+
+def test_a_difference_says_if_some_blocks_have_none() -> None:
+    data = run(waiting)
+    stopped = tuple(timeout(each.trial, 600.0) if each.trial.arm is H1 and each.trial.block.index % 4 == 0 else each
+                    for each in data.results)  # fmt: skip
+    assert not any("finished" in sentence for sentence in told(data).sentences if " beats " in sentence)
+    led = [sentence for sentence in told(data_of(stopped)).sentences if " HTTP/1.1 by " in sentence]
+    assert led
+    for sentence in led:
+        where = "(each in the blocks that both of the two finished)" if " and " in sentence else "in blocks that both"
+        assert where in sentence
 
 
 def test_a_median_trial_that_was_stopped_leaves_its_progress_as_far_as_it_came() -> None:

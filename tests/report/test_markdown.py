@@ -148,10 +148,10 @@ def test_a_cell_says_everything_about_a_comparison() -> None:
     said = summary(Golden(matrix, results).data("x"))
     assert (
         "| `clean`: no impairment | 1.23 s | 1.00 s | 1.00 s | ✓ HTTP/3 1.23x [1.23, 1.23] | "
-        "✓ tie 1.00x [1.00, 1.00] | ✓ HTTP/2 1.23x [1.23, 1.23] | 24 |" in said
+        "✓ tie: HTTP/3 1.00x [1.00, 1.00] | ✓ HTTP/2 1.23x [1.23, 1.23] | 24 |" in said
     )
     assert (
-        "| `clean`: no impairment | ✓ HTTP/3 1.23x [1.23, 1.23] | ✓ tie 1.00x [1.00, 1.00] | "
+        "| `clean`: no impairment | ✓ HTTP/3 1.23x [1.23, 1.23] | ✓ tie: HTTP/3 1.00x [1.00, 1.00] | "
         "✓ HTTP/2 1.23x [1.23, 1.23] |" in said
     ), "by another judged metric"
 
@@ -216,7 +216,8 @@ def test_what_another_metric_settled_says_how_to_settle_the_first(tmp_path: Path
     (sentence,) = settled_by_others(data)
     first = "clean (HTTP/3 against HTTP/1.1, HTTP/3 against HTTP/2, and HTTP/2 against HTTP/1.1)"
     assert sentence == (
-        f"No blocks are added for these comparisons alone, because another metric is sure, though total time is not: "
+        "These comparisons get no more blocks of their own, because they are sure by another metric, though not by "
+        "total time: "
         f"{first}. To run until total time is sure as well, start a new run with `judge: [total_s]` in its matrix file."
     )
     assert "`judge: [total_s]`" in unescape(summary_md(data, data.judgement, "report.html"))

@@ -239,9 +239,9 @@ def test_a_network_that_was_not_the_requested_one_is_marked() -> None:
 
 def test_measured_values_are_those_of_every_network_but_the_slower_one_of_a_self_check() -> None:
     """They were said to be of all trials; the slower twin's have another network."""
-    said = "over all trials, without those of the self-check on a slower network."
+    said = "from the packets of all trials except the slower ones of the self-check."
     assert said in words(section(parse(page_of("checked")), "truth"))
-    assert "over all trials." in words(section(parse(page_of("small")), "truth"))
+    assert "from the packets of all trials." in words(section(parse(page_of("small")), "truth"))
 
 
 def test_an_arm_is_explained_where_the_page_first_names_it() -> None:
@@ -281,7 +281,7 @@ def test_the_table_of_the_page_holds_medians_computed_another_way() -> None:
 def test_the_article_table_names_every_impairment_in_its_direction() -> None:
     rows = list(table(section(parse(page_of("small")), "results")))
     assert rows[0] == [
-        "Condition", "Delay", "Loss", "Duplicate", "Corrupt", "Protocol", "Total time", "Range", "Ratio to clean",
+        "Network", "Delay", "Loss", "Duplicate", "Corrupt", "Protocol", "Total time", "Range", "Ratio to clean",
         "Trials", "Requests/s", "Throughput",
     ]  # fmt: skip
     cells = {row[0].split()[0]: row[1:5] for row in rows[1:]}
@@ -452,7 +452,7 @@ def test_a_range_of_figures_is_of_one_network_which_is_named() -> None:
     data = replace(golden, results=results).data("x")
     (text,) = [item.text for item in notices(data) if "late" in item.text]
     first, second = map(data.matrix.name_of, (slow, fast))
-    assert text == f"(3 in {first}, 2 in {second}): late by 7 to 9 s; the numbers are those of {first}"
+    assert text == f"(3 in {first}, whose numbers follow; 2 in {second}): late by 7 to 9 s"
     assert [item.line for item in notices(data) if "late" in item.text] == [f"5 trials {text}"]
 
 

@@ -104,9 +104,9 @@ def test_comparisons_that_come_to_the_bar_together_are_held_and_below_it_are_not
 def test_more_blocks_than_the_matrix_allows_are_said_to_be_so() -> None:
     item = opened(with_noise(9))
     assert item is not None
-    assert "the matrix allows" not in open_text(item, item.condition.id)
+    assert "the matrix file allows" not in open_text(item, item.condition.id)
     assert open_text(replace(item, most=9), item.condition.id).endswith(
-        "; the matrix allows 9 in all: raise `max` in a new run"
+        "; the matrix file allows 9 in all: raise `max` in a new run"
     )
 
 
@@ -116,7 +116,7 @@ def test_max_is_not_to_be_raised_while_blocks_below_it_are_left() -> None:
     assert item is not None
     far = Outlook(60, 10, None)
     said = open_text(replace(item, soonest=far, outlook=far), item.condition.id)
-    assert said.endswith("; about 60 more blocks (10 to hundreds) in 1 min, but the matrix allows only 51 more")
+    assert said.endswith("; about 60 more blocks (10 to hundreds) in 1 min, but the matrix file allows only 51 more")
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_what_can_be_settled_is_said_before_what_cannot() -> None:
     said = open_text(replace(item, soonest=soon, outlook=never), "far")
     assert said.endswith(
         "; next sure result after about 5 more blocks (3 to 9) in 5 s; all of them: at least 200 more blocks, "
-        "perhaps far more, but the matrix allows only 51 more"
+        "perhaps far more, but the matrix file allows only 51 more"
     )
     assert "first" not in open_text(replace(item, soonest=soon, outlook=soon), "far")
     assert "first" not in open_text(replace(item, soonest=never, outlook=never), "far")

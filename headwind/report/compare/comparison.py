@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from headwind.errors import UsageError
-from headwind.format import short_digests
+from headwind.format import enumerated, short_digests
 from headwind.model import Matrix, Result
 from headwind.report.html.page import facts_of
-from headwind.report.trust import OTHER_LABS
+from headwind.report.trust import OTHER_LABS, failed_checks
 from headwind.run.codec import State
 from headwind.run.data import LAST_BUDGET, RunData
 from headwind.run.differences import different_settings
@@ -61,6 +61,11 @@ class Comparison:
     def unknown(self) -> Sequence[Change]:
         """Counted changes that are unknown."""
         return [change for change in self.counted if change.is_unknown]
+
+    @property
+    def is_inconclusive(self) -> bool:
+        """True if a counted change is unknown, or a self-check of either run failed."""
+        return bool(self.unknown or failed_checks(self.before) or failed_checks(self.after))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +136,8 @@ def warnings(before: RunData, after: RunData) -> Iterator[str]:
     for data in (before, after):
         if data.status.state is State.RUNNING:
             yield f"{data.id} is still in progress: its results so far are compared"
+        if failed := failed_checks(data):
+            yield f"{data.id}: self-checks FAILED in {enumerated(failed)}: do not rely on this comparison"
         for name, deviations in data.network_doubts.items():
             yield f"{data.id}: the network of {name} was not as requested: {'; '.join(deviations)}"
     for line in different_settings(before.matrix, after.matrix):
