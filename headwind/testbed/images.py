@@ -40,7 +40,6 @@ from headwind.testbed.scratch import scratch
 BASE = "debian:forky-slim"
 SUITE = "forky"
 DISTFILES = "client/distfiles"
-BASE_LABEL = "headwind.base"  # of an image: its base, by digest if that was pulled
 PULL_SILENCE_S = 20.0  # without a line from docker, the registry is out of reach
 
 # As in Debian's slim images: no caches, no manuals, no fsync.
@@ -318,8 +317,7 @@ def _build(sources: Sources, host: Host, show: Say) -> None:
         write_archive([*sources.files, *(File.read(file, host.root) for file in verified)], context)
         context.seek(0)
         host.docker(
-            "build", "--tag", draft, "--file", image.dockerfile,
-            "--build-arg", f"BASE={base}", "--label", f"{BASE_LABEL}={base}", "--force-rm", "-",
+            "build", "--tag", draft, "--file", image.dockerfile, "--build-arg", f"BASE={base}", "--force-rm", "-",
             stream=show, environment={"BUILDKIT_PROGRESS": "plain"}, stdin=context,
         )  # fmt: skip
     if not _ids([sources], host.docker):
