@@ -71,8 +71,7 @@ class Sound:
 
 def _place(slip: Slip, tree: Any) -> Path:
     """Path of the value to replace; empty if the whole key of the file is removed."""
-    path = slip.path
-    group, is_unknown = path[0], isinstance(slip.mistake, UnknownKey)
+    path, group = slip.path, slip.path[0]
     if len(path) < 2 or (len(path) == 2 and slip.at_key) or not isinstance(tree.get(group), dict | list):
         return ()
     match group:
@@ -83,7 +82,7 @@ def _place(slip: Slip, tree: Any) -> Path:
             return path[:IN_DIRECTION] if is_key else path[:2]
         case "arms":
             return path[:3] if isinstance(value_at(tree, path[:2]), dict) else path[:2]
-        case "workloads" if len(path) > 2 and path[2] not in ("kind", "paths") and not is_unknown:
+        case "workloads" if len(path) > 2 and path[2] not in ("kind", "paths"):
             return path[:3] if isinstance(value_at(tree, path[:2]), dict) else ()
         case "servers" if len(path) > 2 and value_at(tree, (*path[:2], "image")):
             return path[:3]
