@@ -15,7 +15,7 @@ from rich.table import Table
 from headwind.arm import Role
 from headwind.cli.doctor import lacking, lanes_here
 from headwind.format import about, blocks_text, counted, duration, enumerated
-from headwind.model import CONTROL_RATIO, Block, Matrix, Trial
+from headwind.model import CONTROL_RATIO, Block, Matrix, Result, Trial
 from headwind.plan.arms import asked_of_tcp
 from headwind.plan.block_order import plan_block, plan_blocks
 from headwind.plan.doubts import changes_missed, kept_in_order, notes_of, spells_of, warnings_of
@@ -49,7 +49,7 @@ def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
     for block in sorted(blocks[: len(matrix.conditions)], key=lambda block: matrix.conditions.index(block.condition)):
         order = " ".join(arm.name for arm in block.order)
         out.print(escape(f"  {matrix.name_of(block.condition)} #{block.index}: {order}"), highlight=False)
-    _print_notes(matrix, forecast, out)
+    _print_notes(matrix, forecast, known, out)
     _print_time(matrix, blocks, scheduler, out)
     if lanes < most:
         out.print(MORE_LANES.format(most))
@@ -91,7 +91,7 @@ def _twins_text(matrix: Matrix) -> str:
     return f" (self-checks: {', '.join(texts)})" if texts else ""
 
 
-def _print_notes(matrix: Matrix, forecast: Forecast, out: Console) -> None:
+def _print_notes(matrix: Matrix, forecast: Forecast, earlier: Sequence[Result], out: Console) -> None:
     """Print what is special about the networks, the matrix and this host."""
     for sentence in bursts.describe(condition.profile for condition in matrix.conditions):
         out.print(escape(sentence))
@@ -101,7 +101,7 @@ def _print_notes(matrix: Matrix, forecast: Forecast, out: Console) -> None:
         f"note: this host's kernel has no congestion control {name} (`lab.py doctor`), so a run would refuse the matrix"
         for name in lacking(asked_of_tcp(matrix))
     ]
-    own = (*spells_of(matrix, forecast), *changes_missed(matrix, forecast))
+    own = (*spells_of(matrix, forecast), *changes_missed(matrix, forecast, earlier))
     notes = (*notes_of(matrix), *own, *filter(None, [too_few_blocks(matrix)]), *without)
     for warning in (*warnings_of(matrix), *notes):
         out.print(escape(warning), soft_wrap=True, highlight=False)

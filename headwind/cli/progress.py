@@ -21,6 +21,7 @@ from headwind.clock import Clock
 from headwind.format import about, counted, observed_text
 from headwind.model import Block, Condition, Matrix, Outcome, Result, Trial
 from headwind.observed import figure
+from headwind.plan.doubts import changes_missed
 from headwind.plan.minimum import guessed, what_a_budget_settles
 from headwind.plan.scheduler import Scheduler
 from headwind.report.trust import OTHER_LABS
@@ -33,12 +34,12 @@ REFRESH_PER_S = 2  # of the bar: a higher rate uses CPU time that trials may nee
 
 
 def line_of(result: Result, matrix: Matrix, number: int, total: int) -> str:
-    """The line of a trial: `[ 12/72] loss #0 h3  ok  2.13 s  470 req/s`; `trial   12:` while more may follow."""
+    """The line of a trial: `[ 12/72] loss #0 h3  ok  2.13 s  470 req/s`; `trial` if their number is not fixed."""
     trial = result.trial
     figures = trial.workload.line(result.metrics)
     reason = f"  {result.reason.splitlines()[0]}" if result.reason else ""
     name = f"{matrix.name_of(trial.block.condition)} #{trial.block.index} {trial.arm.name}"
-    begin = f"trial {number:>4}:" if matrix.repeat.is_adaptive else f"[{number:>4}/{total}]"
+    begin = "trial" if matrix.repeat.is_adaptive else f"[{number:>4}/{total}]"
     return f"{begin} {name:<32} {result.outcome.value:<8} {figures}{reason}"
 
 
@@ -72,6 +73,7 @@ class Reporter:
         self._by = " by at least one metric" if len(judged_metrics(scheduler.matrix)) > 1 else ""
         self._is_explained = False  # the lines of blocks
         self._alone: set[str] = set()  # ids of conditions that were printed as running alone
+        self._early: set[str] = set()  # ids of conditions that were printed as not changing during their trials
         self._bar: Progress | None = None
         self._task = None
         if out.is_terminal:
@@ -106,6 +108,15 @@ class Reporter:
         again = f"the next blocks of {where} may run in parallel again: CPUs sufficed in most of its trials"
         self._out.print(escape(alone if is_short else again), highlight=False)
 
+    def _print_early(self, condition: Condition) -> None:
+        """Print once that a condition's trials end before its network changes."""
+        if condition.id in self._scheduler.early and condition.id not in self._early:
+            self._early.add(condition.id)
+            name = self._scheduler.matrix.name_of(condition)
+            advice = "stop, and write an earlier moment or a larger workload"
+            text = f"most trials of {name} ended before the network changed, so nothing can be sure there: {advice}"
+            self._out.print(escape(text), highlight=False)
+
     def ended(self, lane: int) -> None:
         """Record the end of a block: print its newly settled comparisons, the progress and the time left."""
         matrix = self._scheduler.matrix
@@ -131,6 +142,7 @@ class Reporter:
             self._out.print(escape(line), highlight=False)
         if block:
             self._print_alone(block.condition)
+            self._print_early(block.condition)
         self._state = state
         self._show()
 
@@ -172,6 +184,8 @@ class Reporter:
         guesses = guessed(matrix, scheduler.forecast)
         if warning := what_a_budget_settles(matrix, scheduler.minimum_s(), guesses, start_s, lanes):
             self._out.print(escape(warning), highlight=False)
+        for note in changes_missed(matrix, scheduler.forecast):
+            self._out.print(escape(note), highlight=False)
         if matrix.repeat.is_adaptive and (earlier := scheduler.settled()):
             self._settled |= earlier.keys()
             self._out.print(

@@ -86,7 +86,11 @@ class StepKeys(Keys):
         """Mistakes of keys that are both in a direction and in `both`."""
         for direction in Direction:
             for name in sorted(self.own(direction).model_fields_set & self.both.model_fields_set):
-                hint = f"move that one to `{direction.other}`, or remove one of the two"
+                hint = (
+                    f"remove it from `both`: each direction has its own `{name}`"
+                    if name in self.own(direction.other).model_fields_set
+                    else f"move that one to `{direction.other}`, or remove one of the two"
+                )
                 yield Slip((direction, name), Mistake(f"`{name}` is already in `both`", hint), at_key=True)
 
 
@@ -289,6 +293,14 @@ def network(name: str) -> ProfileKeys:
     return ProfileKeys.model_validate(NETWORKS[name].written)
 
 
+def _most_rate(profile: Profile, in_flight: float) -> str:
+    """The highest rate whose product with the round trip is accepted, in whole Mbit/s or kbit/s."""
+    links = [link for direction in Direction for link in profile.links(direction)]
+    most_bps = max(link.rate.rate_bps for link in links if link.rate) * LARGEST_BDP_BYTES / in_flight
+    step = 1_000_000 if most_bps >= 1_000_000 else 1_000
+    return as_written("rate_bps", most_bps // step * step)
+
+
 def window_slips(profiles: Mapping[str, ProfileKeys]) -> Iterator[Slip]:
     """Mistakes of networks over which a window would limit transfers."""
     for name, profile in profiles.items():
@@ -298,7 +310,8 @@ def window_slips(profiles: Mapping[str, ProfileKeys]) -> Iterator[Slip]:
         message = f"the rate of {quoted(name)} times its round trip is {in_flight / 1e6:.3g} MB"
         hint = (
             f"above {LARGEST_BDP_BYTES / 1e6:g} MB the windows of client and server would be measured, "
-            "not the protocols: lower `rate` or `delay`"
+            f"not the protocols: with these delays, a rate of at most {_most_rate(profile.to_model(name), in_flight)}; "
+            "or `settings: as-shipped`, with which windows are part of the comparison"
         )
         delays = {direction: link.delay.delay_s for direction in Direction if (link := profile.link(direction)).delay}
         slowest = max(delays, key=lambda direction: delays[direction])

@@ -298,6 +298,7 @@ class _Document:
         """The mapping as written; the list of values that a sweep has in braces."""
         found: dict[str, Any] = {}
         empty: list[yaml.ScalarEvent] = []
+        pairs: list[tuple[str, Place, str]] = []  # see _twice
         while not isinstance(event := next(events), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent):
                 raise _Unreadable(_start(event), "a key is one word, not a mapping or a list", "quote it if it is text")
@@ -307,16 +308,7 @@ class _Document:
                 next(events)
                 continue
             if inner in self._keys:
-                first = self._keys[inner][0] + 1
-                other = _OTHER.get(event.value)
-                keep = f"{'rename one, or ' if len(path) == 1 and path[0] in NAMED else ''}keep one of the two"
-                hint = f"the first is in line {first}: {f'is this one `{other}`?' if other else keep}"
-                self._complain(_start(event), f"{quoted(event.value)} appears twice", hint)
-                again = self._value(
-                    next(events), events, (*path, -len(self._complaints))
-                )  # read under an unused name, for its complaints
-                if joined := _joined(event.value, found.get(event.value), again):
-                    self._explain(_start(event), f"the first is in line {first}: join the two: {joined}")
+                pairs += self._twice(event, events, path, found)
                 continue
             self._keys[inner] = _start(event)
             value = self._value(next(events), events, inner)
@@ -325,12 +317,36 @@ class _Document:
             elif not (start.flow_style and self._is_read(event, path, found)):
                 self._empty.add(inner)
                 empty.append(event)
+        for _, place, hint in (each for each in pairs if each[0] in found):
+            self._explain(place, hint)
         names = [key.value for key in empty]
         if not found and path[:1] == ("profiles",) and (row := in_a_row(str(path[-1]), ", ".join(names), 2)):
             self._complain(_start(start), "several values are a list, in square brackets", as_list(str(path[-1]), row))
             return row
         self._complain_of_empty(start, empty, path, len(found))
         return found
+
+    def _twice(
+        self, key: yaml.ScalarEvent, events: Iterator[yaml.Event], path: KeyPath, found: Mapping[str, Any]
+    ) -> Iterator[tuple[str, Place, str]]:
+        """Report a key that appears twice. For a direction: the other one, its place, and the hint if that exists."""
+        first, other = self._keys[(*path, key.value)][0] + 1, _OTHER.get(key.value)
+        keep = f"{'rename one, or ' if len(path) == 1 and path[0] in NAMED else ''}keep one of the two"
+        where = f"the first is in line {first}"
+        self._complain(
+            _start(key),
+            f"{quoted(key.value)} appears twice",
+            f"{where}: {f'is this one `{other}`?' if other else keep}",
+        )
+        again = self._value(
+            next(events), events, (*path, -len(self._complaints))
+        )  # under an unused name: for its complaints
+        joined = _joined(key.value, found.get(key.value), again)
+        hint = f"{where}: {f'join the two: {joined}' if joined else keep}"
+        if other:
+            yield other, _start(key), hint
+        else:
+            self._explain(_start(key), hint)
 
     def _refuse_joined(self, key: yaml.ScalarEvent) -> None:
         """Reject `far:{both: ...}`, which YAML reads as the key `far:{both` with one value; and `far {both: ...}`."""
@@ -476,7 +492,7 @@ def _joined(key: str, first: Any, second: Any) -> str:
     """YAML for a key that is written twice with other keys below it; empty if the two have a key in common."""
     if not isinstance(first, dict) or not isinstance(second, dict) or not first or first.keys() & second.keys():
         return ""
-    return f"{key}: {shown({**first, **second})}" if key not in _OTHER else ""
+    return f"{key}: {shown({**first, **second})}"
 
 
 def _with_value(text: str) -> str:

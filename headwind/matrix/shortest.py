@@ -122,14 +122,17 @@ def _with_blackouts(least: Shortest, profile: Profile, answered_s: float, links:
 
 def _blackouts(first: Link, changes: Steps) -> Iterator[tuple[float, float]]:
     """Begin and end in seconds of every time in which a direction drops all packets."""
+    if any(map(_loses_all, (first, *changes.links))):
+        yield from ((start_s, end_s) for start_s, end_s, link in spans(first, changes) if _loses_all(link))
+
+
+def spans(first: Link, changes: Steps) -> Iterator[tuple[float, float, Link]]:
+    """Begin and end in seconds of each network of a direction in turn; without end if they repeat."""
     links = (first, *changes.links)
-    if not any(map(_loses_all, links)):
-        return
     for cycle in count() if changes.period_s else range(1):
         begun_s = cycle * (changes.period_s or 0.0)
         starts_s = (begun_s, *(begun_s + moment_s for moment_s in changes.moments_s))
-        ends_s = (*starts_s[1:], begun_s + (changes.period_s or math.inf))
-        yield from ((start, end) for start, end, link in zip(starts_s, ends_s, links, strict=True) if _loses_all(link))
+        yield from zip(starts_s, (*starts_s[1:], begun_s + (changes.period_s or math.inf)), links, strict=True)
 
 
 def _best(links: Sequence[Link]) -> Link:

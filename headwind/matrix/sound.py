@@ -62,6 +62,7 @@ class Sound:
         groups = {place[0] for place in self.replaced}
         unjudged = {"published"} if groups & {"profiles", "workloads"} else set[str]()
         unjudged |= {"overrides"} if groups & {"arms", "workloads"} else set()
+        unjudged |= {"judge"} if "workloads" in groups else set()  # its kind may be wrong, and so its metrics
         return unjudged | self.removed | ({"find"} if "compare" in groups else set())
 
     def has(self, path: Path) -> bool:

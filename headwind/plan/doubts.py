@@ -6,21 +6,23 @@ Each is a message with its place in the file and a suggestion, in the form of a 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from headwind.arm import UNKNOWN, Protocol, Role
 from headwind.format import arm_name, as_written, counted, duration, enumerated, measured, setting
 from headwind.matrix.profile import another_unit
 from headwind.matrix.reader import KeyPath, left_out, located
-from headwind.matrix.shortest import Shortest, shortest, unfinished
+from headwind.matrix.shortest import Shortest, probing, shortest, unfinished
 from headwind.matrix.units import quoted
 from headwind.matrix.values import TCP_CONGESTION
-from headwind.model import Condition, Matrix, slowed
+from headwind.model import Condition, Matrix, Result, slowed
 from headwind.plan.forecast import OVERHEAD_S, Forecast, block_seconds
 from headwind.proof.expectation import Expectation
+from headwind.proof.spans import ended_early
 from headwind.settings import Windows
 from headwind.verdicts.congestion import confounded, control_of
+from headwind.workloads.objects import UNEQUAL, UNLIKE, WAIT
 from impair.profile import NEXT_PACKET, SHORTEST_SPAN_S, Direction, GilbertElliott, Link, Profile, Spells, Steps
 from impair.queues import Fifo
 
@@ -34,6 +36,7 @@ MOST_LOST = 0.9  # on average: above it hardly any packet arrives, and retransmi
 # Packets: through a queue of 5 at 20 Mbit/s 4 of 8 trials did not show the rate, through one of 15 all did.
 LEAST_ROOM = 10
 MET_ALWAYS = 0.9  # share of trials
+FORECAST_ERROR = 1.3  # factor by which a trial may be shorter than its forecast
 
 Located = tuple[KeyPath, tuple[str, str]]  # its place; message and hint
 
@@ -49,8 +52,22 @@ def warnings_of(matrix: Matrix) -> list[str]:
 
 def notes_of(matrix: Matrix) -> list[str]:
     """Notes as they are printed: networks that reorder packets or are left out, and what else a comparison mixes in."""
-    found = (*_reordering(matrix), *_lasting(matrix), *_left_out(matrix), *confounded(matrix))
+    found = (*_reordering(matrix), *_lasting(matrix), *_left_out(matrix), *confounded(matrix), *_unlike(matrix))
     return [f"note: {sentence}" for sentence in found]
+
+
+def _unlike(matrix: Matrix) -> Iterator[str]:
+    """A note on judged metrics that mean less for HTTP/1.1 than for protocols that send all requests at once."""
+    names: dict[str, list[str]] = {}
+    for workload in dict.fromkeys(condition.workload for condition in matrix.conditions):
+        for metric in workload.judged(matrix.judge):
+            if metric.note == UNLIKE and {arm.protocol.value for arm in matrix.arms} > UNEQUAL:
+                names.setdefault(metric.key, []).append(workload.name)
+    for key, workloads in names.items():
+        yield (
+            f"`{key}` of {enumerated(map(quoted, workloads))} favours HTTP/1.1: {WAIT}; `mean_done_s` counts from "
+            "client start"
+        )
 
 
 def _lasting(matrix: Matrix) -> Iterator[str]:
@@ -218,7 +235,8 @@ def _trial_seconds(matrix: Matrix, forecast: Forecast) -> Iterator[tuple[Conditi
     """Each condition with the seconds that are forecast for a trial, without what surrounds it."""
     block_s = block_seconds(matrix, forecast)
     for condition in matrix.conditions:
-        yield condition, max(0.0, block_s(condition) / len(matrix.arms_in(condition)) - OVERHEAD_S)
+        around_s = OVERHEAD_S + probing(condition.profile).seconds
+        yield condition, max(0.0, block_s(condition) / len(matrix.arms_in(condition)) - around_s)
 
 
 def spells_of(matrix: Matrix, forecast: Forecast) -> Iterator[str]:
@@ -243,17 +261,26 @@ def spells_of(matrix: Matrix, forecast: Forecast) -> Iterator[str]:
             yield f"note: spells of {where}, {mean}{few if met < MET_ALWAYS else ''}"
 
 
-def changes_missed(matrix: Matrix, forecast: Forecast) -> Iterator[str]:
-    """A note for each condition whose network changes only after a trial of the duration that is forecast."""
+def changes_missed(matrix: Matrix, forecast: Forecast, earlier: Iterable[Result] = ()) -> Iterator[str]:
+    """A note for each condition whose trials may end before its network changes.
+
+    They do if most of the `earlier` ones did, or if the forecast is hardly longer: it errs by a third.
+    """
+    early = ended_early(earlier)
     for condition, trial_s in _trial_seconds(matrix, forecast):
         moments_s = _moments_s(condition.profile)
-        if moments_s and (first_s := min(moments_s)) > trial_s:
-            took = duration(round(trial_s, 1))
-            yield (
-                f"note: {quoted(matrix.name_of(condition))} does not change before {setting('at_s', first_s)}, and its "
-                f"trials take {took} as forecast: most will end earlier, and then nothing is sure there; write an "
-                "earlier moment or a larger workload"
-            )
+        if not moments_s or (min(moments_s) < trial_s / FORECAST_ERROR and condition.id not in early):
+            continue
+        known = early.get(condition.id)
+        ended = (
+            f"{sum(known)} of {counted(len(known), 'earlier trial')} ended before that"
+            if known
+            else f"its trials take about {duration(round(trial_s, 1))} as forecast, so most may end before that"
+        )
+        yield (
+            f"note: {quoted(matrix.name_of(condition))} does not change before {setting('at_s', min(moments_s))}, and "
+            f"{ended}: then nothing can be sure there; write an earlier moment or a larger workload"
+        )
 
 
 def kept_in_order(matrix: Matrix) -> str:

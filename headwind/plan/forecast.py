@@ -5,21 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from itertools import islice
 
 from headwind.arm import Arm
-from headwind.matrix.shortest import probing, shortest
-from headwind.metric import Unfinished
+from headwind.matrix.shortest import probing, shortest, spans
+from headwind.metric import Unfinished, Workload
 from headwind.model import Block, Condition, Matrix, Outcome, Result, Trial
 from headwind.observed import observed
 from headwind.proof.expectation import Expectation
 from headwind.settings import TrialRules
-from impair.profile import Direction
+from impair.profile import Direction, Link, Steps
 from servers.objects import INDEX_BYTES
 
 OVERHEAD_S = 0.3  # of a trial beyond its client (bench/overhead.py measures it)
 SEGMENT_BYTES = 1448
 PATH_BPS = 300e6  # of a clean path through the user-mode kernel
 PAYS = 1.1  # minimum advantage (factor) of further lanes: forecasts err, and no trial runs while testbeds start
+MOST_SPANS = 1_000  # of a network that changes, in which a guess looks for the end of a transfer
 START_S = 8.0  # from no testbed to the first trial, with images built
 LANE_S = 5.0  # until a further testbed is up: six take six times as long, and no trial runs meanwhile
 
@@ -127,17 +129,35 @@ def guess_s(condition: Condition) -> float:
 
 
 def _transfer_s(condition: Condition, delay_s: float) -> float:
-    """Seconds for all bodies at the slowest of the path, its rate, and TCP's throughput over a path with loss.
+    """Seconds for all bodies at the slowest of the path, its rate as it changes, and TCP's throughput with loss.
 
     The last: 1.22 segments a round trip and connection, over the root of the loss (Mathis et al., "The macroscopic
     behavior of the TCP congestion avoidance algorithm", 1997).
     """
-    workload, link = condition.workload, condition.profile.downlink
-    rates_bps = [PATH_BPS]
-    if link.rate:
-        rates_bps.append(link.rate.rate_bps)
+    workload, link, changes = (
+        condition.workload,
+        condition.profile.downlink,
+        condition.profile.changes(Direction.DOWNLINK),
+    )
+    _, body_bytes = workload.least()
+    left_bits = (body_bytes or workload.size() * INDEX_BYTES) * 8
+    if not isinstance(changes, Steps):
+        speed_bps = _speed_bps(link, workload, delay_s)
+        return left_bits / speed_bps if speed_bps else math.inf
+    for begun_s, ended_s, each in islice(spans(link, changes), MOST_SPANS):
+        speed_bps = _speed_bps(each, workload, delay_s)
+        if left_bits <= speed_bps * (ended_s - begun_s):
+            return begun_s + left_bits / speed_bps
+        left_bits -= speed_bps * (ended_s - begun_s)
+    return math.inf
+
+
+def _speed_bps(link: Link, workload: Workload, delay_s: float) -> float:
+    """Bits per second that a direction carries; 0 if it drops every packet."""
     loss = Expectation.of(link).vanishing
+    if loss >= 1:
+        return 0.0
+    rates_bps = [PATH_BPS, link.rate.rate_bps if link.rate else math.inf]
     if loss and delay_s:
         rates_bps.append(1.22 * SEGMENT_BYTES * 8 * workload.at_once()[0] / (delay_s * math.sqrt(loss)))
-    _, body_bytes = workload.least()
-    return (body_bytes or workload.size() * INDEX_BYTES) * 8 / min(rates_bps)
+    return min(rates_bps)

@@ -71,6 +71,7 @@ class Scheduler:
         self._trial_at: dict[str, float] = {}  # block id -> time at which its current trial began
         self._blocks = WholeBlocks(results)
         self._judgement: Judgement | None = None  # of all whole blocks
+        self._early: frozenset[str] | None = None  # see `early`
         self._lanes_worth: int | None = None  # by the forecast after them
         self._learn(results)
 
@@ -78,7 +79,7 @@ class Scheduler:
         """Take in results of trials, in the order in which they ended."""
         if whole := self._blocks.completed(results):
             self.judge.tell(whole)
-            self._judgement = self._lanes_worth = None
+            self._judgement = self._lanes_worth = self._early = None
         self._learn(results)
 
     def _learn(self, results: Collection[Result]) -> None:
@@ -186,7 +187,7 @@ class Scheduler:
         left = defaultdict[str, float](float)  # by id: the hash of a condition takes a while
         for block in self._planned:
             left[block.condition.id] += self._left_s(block)
-        for item in self._judged.open if self.matrix.repeat.is_adaptive else ():
+        for item in self._open if self.matrix.repeat.is_adaptive else ():
             left[item.condition.id] += self._beyond_s(item)
         return {condition: left[condition.id] for condition in self.matrix.conditions if condition.id in left}
 
@@ -204,13 +205,10 @@ class Scheduler:
     def settled(self) -> dict[tuple[str, Pair], str]:
         """The settled comparisons of protocols, by the condition's id: `loss: h3 beats h1`."""
         left = {(item.condition.id, pair) for item in self._judged.open for pair in item.pairs}
-        changing = [each.id for each in self.matrix.conditions if not each.profile.is_steady]
-        rows = (row for name in changing for row in self.judge.rows_of(name).values())
-        early = ended_early(result for row in rows for result in row.values())
         return {
             key: f"{self.matrix.name_of(line.condition)}: {line.settled_text}"
             for line in self._judged.compared
-            if (key := (line.condition.id, line.pair)) not in left and line.condition.id not in early
+            if (key := (line.condition.id, line.pair)) not in left and line.condition.id not in self.early
         }
 
     def expected_s(self, lanes: int) -> float:
@@ -224,7 +222,7 @@ class Scheduler:
         """
         done = {condition.id: len(self.judge.counted_rows(condition.id)) for condition in self.matrix.conditions}
         costs = minimum_s(self.matrix, self.forecast, self.needs, self.lanes, done)
-        still_open = {item.condition.id for item in self._judged.open} if any(done.values()) else costs.keys()
+        still_open = {item.condition.id for item in self._open} if any(done.values()) else costs.keys()
         return {name: cost_s for name, cost_s in costs.items() if cost_s or name in still_open}
 
     @property
@@ -233,6 +231,20 @@ class Scheduler:
         if self._judgement is None:
             self._judgement = self.judge.judgement(self._block_s, complete=False, exhausted=False)
         return self._judgement
+
+    @property
+    def early(self) -> frozenset[str]:
+        """Ids of conditions whose trials mostly end before their network changes: nothing can be sure there."""
+        if self._early is None:
+            changing = [each.id for each in self.matrix.conditions if not each.profile.is_steady]
+            rows = (row for name in changing for row in self.judge.rows_of(name).values())
+            self._early = frozenset(ended_early(result for row in rows for result in row.values()))
+        return self._early
+
+    @property
+    def _open(self) -> list[Open]:
+        """The open comparisons that more blocks may settle."""
+        return [item for item in self._judged.open if item.condition.id not in self.early]
 
     def _beyond_s(self, item: Open) -> float:
         """Seconds forecast for a condition's verdicts, beyond the minimum that is planned anyway."""
@@ -295,14 +307,16 @@ class Scheduler:
         left_s = self.left_s() - sum(self._left_s(block) for block in waiting if block.id in self._due)
         if self.matrix.find:
             return [] if waiting else search_blocks(self.matrix, self.judge, self._block_s, self._done, running, left_s)
-        return choices(self.matrix, self._judged.open, self._done, [*running, *waiting], left_s, self._at_once)
+        return choices(self.matrix, self._open, self._done, [*running, *waiting], left_s, self._at_once)
 
     def _at_once(self, condition: Condition) -> int:
         """Number of blocks of a condition that may run in parallel."""
         return 1 if self.needs.runs_alone(condition) else max(1, self.lanes)
 
     def _order(self, waiting: Sequence[Block], running: Sequence[Block]) -> Callable[[Block], tuple[float, ...]]:
-        """Sort key: blocks that must run again first; then by square, so that drift affects all conditions equally.
+        """Sort key: blocks that must run again first; those in which nothing can be sure last (`early`).
+
+        The others by square, so that drift affects all conditions equally.
 
         In a square, of unmeasured conditions the shortest comes first: it is soon known. Of the others the condition
         that takes longest in all, so that the square is soon over, and a running one last. Conditions that run alone
@@ -316,7 +330,7 @@ class Scheduler:
             square, condition, name = block.index // len(block.order), block.condition, block.condition.id
             length = self._block_s(condition) * (-left[name, square] if known[name] else 1)
             turn = block.index if self._runs_alone(block) else square
-            return block.id not in self._due, turn, known[name], name in busy, length, block.index
+            return block.id not in self._due, name in self.early, turn, known[name], name in busy, length, block.index
 
         return key
 

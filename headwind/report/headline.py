@@ -92,7 +92,7 @@ def headline(data: RunData, found: Sequence[Standing], tallies: Sequence[Tally])
     own = [
         f"By {_named(metric)}, {sentences[key]}"
         if sentences[key]
-        else _nothing(metric, subject if _is_sure_by(key, tallies) else None)
+        else _nothing(metric, _named_among(subject, data.matrix) if _is_sure_by(key, tallies) else "")
         for key, metric in (first | others).items()
     ]
     variants: dict[Arm, list[Tally]] = {}
@@ -108,11 +108,16 @@ def headline(data: RunData, found: Sequence[Standing], tallies: Sequence[Tally])
     ]
 
 
-def _nothing(metric: Metric, subject: Arm | None) -> str:
+def _nothing(metric: Metric, subject: str) -> str:
     """The sentence that nothing is sure by a metric; of `subject`, if something is sure of other arms."""
-    if subject is None:
+    if not subject:
         return f"Nothing is sure yet by {metric.label}."
-    return f"Nothing is sure of {arm_name(subject)} yet by {metric.label}; the table has what is sure of other arms."
+    return f"Nothing is sure of {subject} yet by {metric.label}; the table has what is sure of other arms."
+
+
+def _named_among(arm: Arm, matrix: Matrix) -> str:
+    """An arm's name; its short name if other arms have the same protocol."""
+    return arm.name if [each.protocol for each in matrix.arms].count(arm.protocol) > 1 else arm_name(arm)
 
 
 def _is_sure_by(key: str, tallies: Sequence[Tally]) -> bool:

@@ -64,7 +64,7 @@ def trust_line(data: RunData) -> str:
     if failures:
         sentences = [f"do not rely on this run: {'; '.join(failures)}"]
     else:
-        before = ", up to its end before the changes" if data.unchanged else ""
+        before = "; for trials that ended before a change, without it" if data.unchanged else ""
         sentences = [f"the network of every compared trial was verified{before}"] if checks else []
         sentences += [_noise(data), *_undetected(data), *_passed(data)]
     sentences += [*_unmet(data), *_unequal(data), *_machine(data)]

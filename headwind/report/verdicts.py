@@ -126,8 +126,15 @@ def interval_text(interval: Interval) -> str:
     if not interval.n:
         return "\N{EM DASH}"
     estimate, low, high = interval.ratios
-    centre = "?" if estimate is None else f"{two(estimate)}x"
+    centre = "?" if estimate is None else f"{_within(estimate, low, high)}x"
     return f"{centre} [{end(low) if low > 0 else '0'}, {end(high)}]"
+
+
+def _within(estimate: float, low: float, high: float) -> str:
+    """The estimate as `two`, or as `end` if `two` would round it out of the interval."""
+    short = two(estimate)
+    is_outside = math.isfinite(estimate) and estimate < 9.995 and not low <= float(short) <= high
+    return end(estimate) if is_outside else short
 
 
 def two(ratio: float) -> str:

@@ -42,7 +42,8 @@ REQUEST = Metric(
     meaning="median over requests of the time from sending to completion",
     note="from sending to last byte, without handshakes",
 )  # fmt: skip
-TAIL = Metric("request_p95_s", "95th percentile per request", "95th percentile", "s", use=Use.COMPARED)
+TAIL = Metric("request_p95_s", "95th percentile per request", "95th percentile", "s", use=Use.COMPARED,
+              meaning="95th percentile over requests of the time from sending to completion")  # fmt: skip
 PROGRESS = {
     share: Metric(f"done_{name}_s", f"time until {text} of the requests were done", f"{text} done", "s",
                   unfinished=Unfinished.BOUNDED)

@@ -23,7 +23,9 @@ from headwind.workloads.h2load import DONE, FURTHER, MOST_CONNECTIONS, MOST_STRE
 from servers.objects import path_of, size_of
 
 BUDGET = {"h1": 6, "h2": 1, "h3": 1}  # connections to one host that browsers open
-UNLIKE = "from sending to last byte; HTTP/1.1 sends a request only when a connection is free, and leaves that wait out"
+WAIT = "HTTP/1.1 sends a request only when a connection is free, and leaves that wait out"
+UNLIKE = f"from sending to last byte; {WAIT}"
+UNEQUAL = frozenset({"h1"})  # protocols of which UNLIKE is true
 AS_BROWSERS = 0  # value of Objects.connections and Objects.streams for the protocol's budget
 
 
@@ -35,7 +37,7 @@ class Objects(H2load):
     metrics: ClassVar[tuple[Metric, ...]] = (
         TOTAL,
         DONE,
-        *(replace(each, use=Use.COMPARED, note=UNLIKE) for each in (REQUEST, TAIL)),
+        *(replace(each, use=Use.COMPARED, note=UNLIKE, meaning=f"{each.meaning}; {WAIT}") for each in (REQUEST, TAIL)),
         *FURTHER,
     )
 

@@ -18,8 +18,10 @@ from headwind.format import about
 from headwind.model import AUTO, Matrix, Repetition, SelfCheck
 from headwind.plan import cpu_demand
 from headwind.plan.block_order import plan_blocks
+from headwind.plan.doubts import changes_missed
 from headwind.plan.forecast import LANE_S, START_S, Forecast
 from headwind.plan.minimum import GUESSED
+from headwind.proof.spans import UNCHANGED
 from headwind.run.earlier import earlier_results
 from impair.profile import Link, Loss, Profile
 from tests import fake
@@ -119,6 +121,17 @@ def test_the_plan_notes_a_change_that_most_trials_end_before(tmp_path: Path, fir
     notes = [line for line in plan_of(load(text, tmp_path), tmp_path).splitlines() if "does not change before" in line]
     assert bool(notes) == is_noted
     assert all("`far` does not change before 30 s, and its trials take" in note for note in notes)
+
+
+def test_the_plan_notes_a_change_that_earlier_trials_ended_before(tmp_path: Path) -> None:
+    """`forecast from 40 earlier trials`, all of which had ended early, and no note."""
+    text = MINIMAL.replace("clean: {}", "far: {both: {delay: 10ms}, at: {1s: {both: {loss: 100%}}, 1.1s: {}}}")
+    matrix = load(text, tmp_path)
+    slow = [replace(fake.ok(trial, 3.0), phases_s={"client": 3.0}) for trial in fake.trials_of(matrix)]
+    warned = [replace(each, proof=replace(each.proof, warnings=(f"{UNCHANGED}: by 1 s",))) for each in slow]
+    assert not list(changes_missed(matrix, Forecast(matrix.rules, earlier=slow), slow))
+    (note,) = changes_missed(matrix, Forecast(matrix.rules, earlier=warned), warned)
+    assert f"{len(warned)} of {len(warned)} earlier trials ended before that" in note
 
 
 def test_the_plan_notes_a_network_that_stays_changed(tmp_path: Path) -> None:

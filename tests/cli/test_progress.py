@@ -17,8 +17,9 @@ from headwind.metric import BUSY, MACHINE, PRESSURE
 from headwind.model import Matrix, Repetition, Result
 from headwind.plan.block_order import plan_block, plan_blocks
 from headwind.plan.scheduler import Scheduler
+from headwind.proof.spans import UNMOVED
 from headwind.verdicts.pairs import pairs_of
-from impair.profile import Profile
+from impair.profile import Profile, Rebind, Rebinding
 from tests import fake
 
 MATRIX = fake.example_matrix(Profile("clean [b]"), repeat=1)
@@ -100,7 +101,24 @@ def test_while_more_may_follow_a_line_has_no_total() -> None:
     assert task
     for trial in task.trials:
         shown.finished(fake.ok(trial, 1.0))
-    assert [line[:11] for line in shown.lines] == ["trial    4:", "trial    5:", "trial    6:"]
+    assert [line[:11] for line in shown.lines] == ["trial clean"] * 3
+
+
+def test_trials_that_end_before_their_network_changes_are_named_once() -> None:
+    moving = replace(MATRIX.conditions[0].profile, rebinding=Rebinding(1.0, Rebind.PORT))
+    matrix = fake.example_matrix(moving, repeat=Repetition(2, 9))
+    shown = Shown(terminal=False, matrix=matrix, verbose=False)
+    for _ in range(2):
+        task = shown.scheduler.next()
+        assert task
+        for trial in task.trials:
+            shown.reporter.begun(0, trial)
+            result = fake.ok(trial, 0.5)
+            early = replace(result.proof, warnings=(f"{UNMOVED}: the client had ended by 1 s",))
+            shown.finished(replace(result, proof=early))
+        shown.reporter.ended(0)
+    named = [line for line in shown.lines if "ended before the network changed" in line]
+    assert len(named) == 1
 
 
 def test_a_broken_attempt_is_shown_and_not_counted() -> None:

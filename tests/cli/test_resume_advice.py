@@ -74,7 +74,10 @@ def test_nothing_is_sure_in_a_network_that_did_not_change(tmp_path: Path) -> Non
     assert len(Scheduler(matrix, results).settled()) == 3
     early = (f"{UNCHANGED}: the client had ended by 1 s",)
     unchanged = [replace(each, proof=replace(each.proof, warnings=early)) for each in results]
-    assert Scheduler(matrix, unchanged).settled() == {}
+    scheduler = Scheduler(matrix, unchanged)
+    assert scheduler.settled() == {}
+    assert scheduler.early == {matrix.conditions[0].id}
+    assert scheduler.next() is None, "no blocks beyond the minimum, since they can settle nothing"
     with fake.recorded(tmp_path, matrix, unchanged) as run:
         data = RunData.of(run)
         (said,) = how_to_resume(run, data)
@@ -83,7 +86,7 @@ def test_nothing_is_sure_in_a_network_that_did_not_change(tmp_path: Path) -> Non
         == "No blocks are left to run; nothing can be sure in clean, where trials ended before the network changed."
     )
     assert trust_line(data).startswith(
-        "The network of every compared trial was verified, up to its end before the changes."
+        "The network of every compared trial was verified; for trials that ended before a change, without it."
     )
 
 

@@ -124,10 +124,10 @@ def test_a_mistake_has_its_place_and_a_repair(home: Path, more: str, workload: s
 def test_missing_files_are_found_next_to_an_unknown_key(home: Path) -> None:
     found = mistake(
         home,
-        "  all: {kind: objects, paths: [/, /none.css], conections: 6}\n",
+        "  all: {kind: objects, paths: [/, /none.css], conectionz: 6}\n",
         "  one: {request: 20, connections: 2, path: /js/none.js}\n",
     )
-    for named in ("/none.css", "conections", "request", "/js/none.js"):
+    for named in ("/none.css", "conectionz", "request", "/js/none.js"):
         assert f"`{named}`" in str(found)
     assert ": 4 mistakes, nothing was started" in str(found)
 

@@ -333,6 +333,12 @@ def test_a_jitter_is_proposed_for_the_direction_that_has_a_delay(tmp_path: Path)
         ("[h1, h3]", "[h1, h3]\nname: Far", "name", "did you mean `title`?"),
         ("connections: 2", "connections: 2, streams: 10, size: 10kB", "size",
          "which has no `streams`: add `kind: objects` and remove `streams`, or remove `size`"),
+        ("{}", "{downlink: {rate: 8mbit}, downlink: {loss: 1%}}", "downlink: {loss", "is this one `uplink`?"),
+        ("{}", "{downlink: {rate: 8mbit}, downlink: {loss: 1%}, uplink: {rate: 1mbit}}", "downlink: {loss",
+         "join the two: downlink: {rate: 8mbit, loss: 1%}"),
+        ("{}", "{uplink: {rate: 1mbit}, downlink: {rate: 8mbit}, downlink: {rate: 1mbit}}", "downlink: {rate: 1",
+         "keep one of the two"),
+        ("{}", "{both: {rate: 5mbit}, downlink: {rate: 8mbit}}", "rate: 8mbit", "move that one to `uplink`"),
     ],
 )  # fmt: skip
 def test_one_mistake_is_reported_once_at_its_place(old: str, new: str, marked: str, hint: str, tmp_path: Path) -> None:
@@ -341,6 +347,24 @@ def test_one_mistake_is_reported_once_at_its_place(old: str, new: str, marked: s
     (complaint,) = refusal(text, tmp_path).complaints
     assert complaint.source[complaint.column - 1 :].startswith(marked)
     assert hint in complaint.hint
+
+
+def test_a_key_that_both_directions_have_is_removed_from_both(tmp_path: Path) -> None:
+    text = MINIMAL.replace("{}", "{both: {rate: 5mbit}, downlink: {rate: 8mbit}, uplink: {rate: 1mbit}}", 1)
+    hints = [each.hint for each in refusal(text, tmp_path).complaints]
+    assert hints == ["remove it from `both`: each direction has its own `rate`"] * 2
+
+
+def test_a_metric_is_not_missed_in_a_workload_with_a_mistake(tmp_path: Path) -> None:
+    """`no metric of the workload is judged` came before `unknown key`, which was the cause."""
+    text = MINIMAL.replace("requests: 10, connections: 2", "kind: page, objects: 35") + "judge: [request_p95_s]\n"
+    assert not any("judge" in each.message for each in refusal(text, tmp_path).complaints)
+
+
+def test_a_product_of_rate_and_round_trip_that_is_too_large_names_the_largest_rate(tmp_path: Path) -> None:
+    text = MINIMAL.replace("{}", "{both: {delay: 300ms}, downlink: {rate: 200mbit}}", 1)
+    (complaint,) = refusal(text, tmp_path).complaints
+    assert "a rate of at most 106mbit; or `settings: as-shipped`" in complaint.hint
 
 
 def test_no_place_in_a_list_is_named_like_a_key(tmp_path: Path) -> None:

@@ -25,6 +25,18 @@ def one(protocol: Protocol, profile: Profile = CLEAN) -> Trial:
     return next(each for each in TRIALS if each.protocol is protocol and each.block.condition.profile == profile)
 
 
+def test_a_guess_waits_for_an_outage_and_for_a_rate_that_changes() -> None:
+    """420 kB at 8 Mbit/s and then 2 Mbit/s do not fit into the 600 ms before an outage of a second."""
+    steps = Steps((0.3, 0.6, 1.6), (Link(rate=Rate(2_000_000)), Link(loss=Loss(1.0)), Link(rate=Rate(2_000_000))))
+    still = Profile("still", downlink=Link(rate=Rate(8_000_000)))
+    train = replace(still, downlink_changes=steps)
+    load = H2load("page", requests=35, connections=1, streams=35, path="/bytes/12000")
+    bits_left = 8 * 35 * 12_000 - 0.3 * 8e6 - 0.3 * 2e6
+    assert guess_s(Condition(train, load)) - guess_s(Condition(still, load)) == pytest.approx(
+        1.6 + bits_left / 2e6 - 8 * 35 * 12_000 / 8e6
+    )
+
+
 def test_what_was_learnt_replaces_the_guess() -> None:
     forecast = Forecast(TrialRules(60.0))
     trial = one(Protocol.H1)

@@ -237,7 +237,7 @@ def test_a_headline_without_a_sure_result_points_to_those_of_other_arms() -> Non
         took(trial, shaken(trial) ** 0.1 * seconds[trial.arm][trial.block.index % 2]) for trial in trials_of(matrix)
     )
     headline_ = answer_of(Golden(matrix, results).data("x")).headline
-    assert headline_ == "Nothing is sure of HTTP/3 yet by total time; the table has what is sure of other arms."
+    assert headline_ == "Nothing is sure of h3 yet by total time; the table has what is sure of other arms."
 
 
 def test_protocols_that_are_not_compared_are_not_mentioned() -> None:

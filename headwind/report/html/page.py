@@ -132,6 +132,7 @@ def _answer(data: RunData) -> dict[str, Any]:
     answer = answer_of(data)
     pairs, rest = columns_of(data.matrix, data.judgement)
     margin = units.setting("margin_ratio", data.judgement.rule.margin_ratio)
+    other = ", or the network was not as requested" if data.unchanged or data.network_doubts else ""
     return {
         "answer": answer,
         "overviews": overviews(data, answer.standings),
@@ -140,7 +141,7 @@ def _answer(data: RunData) -> dict[str, Any]:
         "labels": {pair: pair_label(pair) for pair in (*pairs, *rest)},
         "is_stacked": len(pairs) > MOST_COLUMNS or bool(rest),
         "group_notes": {
-            word: (f"{heading} by {first_judged(data.judgement.compared)}", note.format(margin))
+            word: (f"{heading} by {first_judged(data.judgement.compared)}", note and note.format(margin) + other)
             for word, (heading, note) in GROUPS.items()
         },
         "meanings": _meanings(data),
