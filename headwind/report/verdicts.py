@@ -343,7 +343,7 @@ def settled_by_others(data: RunData) -> list[str]:
             found = left.setdefault(line.primary.metric, {})
             found.setdefault(data.matrix.name_of(line.condition), []).append(line.pair)
     return [
-        f"These comparisons get no more blocks of their own, because they are sure by another metric, though not by "
+        "These comparisons get no more blocks, because they are sure by another metric, though not by "
         f"{metric.label}: {'; '.join(f'{name} ({names_of(pairs)})' for name, pairs in found.items())}. To run "
         f"until {metric.label} is sure as well, start a new run with `judge: [{metric.key}]` in its matrix file."
         for metric, found in left.items()
