@@ -127,6 +127,9 @@ class Arm:
 H1, H2, H3 = PLAIN = tuple(Arm(protocol.value, protocol) for protocol in Protocol)
 
 
+BROWSER_CONNECTIONS = {"h1": 6, "h2": 1, "h3": 1}  # that browsers open to one host
+
+
 @cache
 def arm_named(name: str) -> Arm:
     """The plain arm, or the twin of one, of this name. Raises ValueError for any other name."""

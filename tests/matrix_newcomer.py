@@ -311,7 +311,7 @@ ARMS = [
     Change(REPEAT, f"{REPEAT}\ncompare: {{h2-bbr: h2, h3: h2}}", "{h2-bbr", "compare: [[h2-bbr, h2], [h3, h2]]",
            f"{REPEAT}\ncompare: [[h2-bbr, h2], [h3, h2]]"),
     Change(REPEAT, f"{REPEAT}\ncompare: [[h2-bbr, h1]]", "h1",
-           "`h1` is not compared in this file: add it to `protocols`"),
+           "`h1` is not compared in this file: name another, or add it to `protocols`"),
 ]  # fmt: skip
 
 WORKLOADS = [
@@ -528,7 +528,9 @@ KEYS = [
     Change(ARM, f"{ARM}\n  h1-six: {{protocol: h1, connections: 6}}", "6}",
            "`connections: 6` in the workload `page` is for all arms; or leave `one` to a separate matrix file"),
     Change("size: 15kB", "size: 15kB, connections: {h1: 6, h2: 1}", "{h1",
-           "arms: {h1-6: {protocol: h1, connections: 6}, h2-1: {protocol: h2, connections: 1}}"),
+           "remove it: `objects` opens 6 connections over h1, and 1 over h2 and h3", "size: 15kB"),
+    Change("size: 15kB", "size: 15kB, connections: {h1: 2, h2: 1}", "{h1",
+           "arms: {h1-2: {protocol: h1, connections: 2}, h2-1: {protocol: h2, connections: 1}}"),
     Change(PROFILES[: PROFILES.index("workloads:")], "profiles:\n  - {name: wifi, both: {delay: 10ms}}\n", "- {",
            "profiles: {wifi: {both: {delay: 10ms}}}"),
     Change("size: 15kB", "size: 15kB, protocol: h2", "protocol", "did you mean `protocols`? it belongs at the top"),

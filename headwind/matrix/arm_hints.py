@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from headwind.arm import ARM_NAME, Protocol
+from headwind.arm import ARM_NAME, BROWSER_CONNECTIONS, Protocol
 from headwind.format import enumerated
+from headwind.matrix.levels import Path
 from headwind.matrix.mistakes import MissingKey, Slip, UnknownKey, value_at
 from headwind.matrix.servers import OF_SERVERS
 from headwind.matrix.shapes import PROTOCOLS, of_each, shown
@@ -31,8 +32,7 @@ def of_arm(slip: Slip, tree: Mapping[str, Any]) -> str:
     if path[0] in NAMING and len(path) > 1 and isinstance(written, str) and (found := _of_name(slip, written, tree)):
         return found
     if path[0] == "workloads" and len(path) == 3 and isinstance(written, dict) and written.keys() <= set(PROTOCOLS):
-        arms = {f"{name}-{value}": {"protocol": name, path[2]: value} for name, value in written.items()}
-        return f"settings that differ between protocols belong to arms: arms: {shown(arms)}"
+        return _of_each_protocol(path, written, tree)
     if path[-2:-1] == ("congestion",) and path[-1] in PROTOCOLS:
         return f"did you mean `{Protocol(path[-1]).transport}`? {path[-1]} runs over it"
     if found := _of_congestion(path, written, tree):
@@ -47,10 +47,24 @@ def of_arm(slip: Slip, tree: Mapping[str, Any]) -> str:
     return _of_entry(slip, name, arm, tree) if len(path) == 2 else _of_key(slip, name, arm, tree)
 
 
+def _of_each_protocol(path: Path, written: Mapping[str, Any], tree: Mapping[str, Any]) -> str:
+    """Hint for a workload's key with a value for each protocol."""
+    kind = value_at(tree, (*path[:2], "kind"))
+    if (kind, path[2]) == ("objects", "connections") and written == {
+        name: str(BROWSER_CONNECTIONS[name]) for name in written
+    }:
+        return "remove it: `objects` opens 6 connections over h1, and 1 over h2 and h3"
+    arms = {f"{name}-{value}": {"protocol": name, path[2]: value} for name, value in written.items()}
+    return f"settings that differ between protocols belong to arms: arms: {shown(arms)}"
+
+
 def _of_name(slip: Slip, written: str, tree: Mapping[str, Any]) -> str:
     """Hint for a protocol or an arm that the file does not have; empty if the name is close to one that it has."""
     if written in PROTOCOLS and not slip.at_key:
-        return f"{quoted(written)} is not compared in this file: add it to `protocols`, or name another"
+        named = tree["arms"] if isinstance(tree.get("arms"), dict) else {}
+        alike = [str(name) for name in named if str(name).startswith(f"{written}-")]
+        another = f"name {' or '.join(map(quoted, alike))}" if alike else "name another"
+        return f"{quoted(written)} is not compared in this file: {another}, or add it to `protocols`"
     parts, arms = _split(written), tree.get("arms")
     if not parts or slip.path[1] in ("again", "slower") or (isinstance(arms, dict) and written in arms):
         return ""

@@ -22,6 +22,7 @@ from headwind.matrix.units import RATE, RATIO, TIME, Mistake, Unit, quoted, whol
 SWEPT: Mapping[str, Unit] = {
     "delay": TIME, "jitter": TIME, "loss": RATIO, "duplicate": RATIO, "corrupt": RATIO, "reorder": RATIO, "rate": RATE,
 }  # fmt: skip
+GRID = "only one key of a profile may: for a grid, write a profile for each value of the other one"
 DIRECTIONS = ("uplink", "downlink", "both")
 MOST_STEPS = 50
 RANGE = frozenset({"from", "to", "steps"})
@@ -72,7 +73,7 @@ def _profiles(profiles: Mapping[str, Any], found: Expanded) -> Iterator[tuple[st
             continue
         if len(swept) > 1:
             message = f"{quoted(name)} has several values in {' and in '.join(quoted('.'.join(at)) for at in swept)}"
-            found.slips.append(Slip(("profiles", name, *swept[1]), Mistake(message, "only one key of a profile may")))
+            found.slips.append(Slip(("profiles", name, *swept[1]), Mistake(message, GRID)))
         (direction, key), *others = swept
         for other, name_ in others:
             profile = {**profile, other: _without(profile[other], name_)}  # noqa: PLW2901 - reported above

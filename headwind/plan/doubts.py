@@ -22,7 +22,7 @@ from headwind.proof.expectation import Expectation
 from headwind.proof.spans import ended_early
 from headwind.settings import Windows
 from headwind.verdicts.congestion import confounded, control_of
-from headwind.workloads.objects import UNEQUAL, UNLIKE, WAIT
+from headwind.workloads.h2load import REQUEST, TAIL
 from impair.profile import NEXT_PACKET, SHORTEST_SPAN_S, Direction, GilbertElliott, Link, Profile, Spells, Steps
 from impair.queues import Fifo
 
@@ -36,6 +36,7 @@ MOST_LOST = 0.9  # on average: above it hardly any packet arrives, and retransmi
 # Packets: through a queue of 5 at 20 Mbit/s 4 of 8 trials did not show the rate, through one of 15 all did.
 LEAST_ROOM = 10
 MET_ALWAYS = 0.9  # share of trials
+PER_REQUEST = (REQUEST.key, TAIL.key)  # metrics that begin when a request is sent
 FORECAST_ERROR = 1.3  # factor by which a trial may be shorter than its forecast
 
 Located = tuple[KeyPath, tuple[str, str]]  # its place; message and hint
@@ -57,17 +58,17 @@ def notes_of(matrix: Matrix) -> list[str]:
 
 
 def _unlike(matrix: Matrix) -> Iterator[str]:
-    """A note on judged metrics that mean less for HTTP/1.1 than for protocols that send all requests at once."""
-    names: dict[str, list[str]] = {}
+    """A note on workloads of which arms have unequally many requests in flight, if a time per request is judged."""
     for workload in dict.fromkeys(condition.workload for condition in matrix.conditions):
-        for metric in workload.judged(matrix.judge):
-            if metric.note == UNLIKE and {arm.protocol.value for arm in matrix.arms} > UNEQUAL:
-                names.setdefault(metric.key, []).append(workload.name)
-    for key, workloads in names.items():
-        yield (
-            f"`{key}` of {enumerated(map(quoted, workloads))} favours HTTP/1.1: {WAIT}; `mean_done_s` counts from "
-            "client start"
-        )
+        judged = [f"`{metric.key}`" for metric in workload.judged(matrix.judge) if metric.key in PER_REQUEST]
+        in_flight = {arm: math.prod(arm.workload(workload).at_once()) for arm in matrix.arms}
+        least, most = (pick(in_flight, key=lambda arm: in_flight[arm]) for pick in (min, max))
+        if judged and in_flight[least] < in_flight[most]:
+            yield (
+                f"{' and '.join(judged)} of {quoted(workload.name)} favour{'' if judged[1:] else 's'} {least} "
+                f"({counted(in_flight[least], 'request')} in flight) over {most} ({in_flight[most]:,}), because the "
+                "wait before a request is sent is left out; `mean_done_s` counts from client start"
+            )
 
 
 def _lasting(matrix: Matrix) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from headwind.run.data import RunData
 from headwind.run.shortfall import not_run, unfinished
 from headwind.settings import Settings, Windows
 from headwind.verdicts.congestion import confounded
+from headwind.workloads.h2load import TOTAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +87,24 @@ def workloads(data: RunData) -> list[str]:
         asked = served_text(replace(workload, server_delay_s=0.0))
         short = _in_short(data.matrix, workload, metrics)
         alike.setdefault((workload.primary(), short, asked), []).append(workload)
-    parts: dict[tuple[Metric, str, str], list[str]] = {}  # by primary metric, limitation, and server delay
+    parts: dict[tuple[str, str, str], list[str]] = {}  # by definition of the metric, limitation, and server delay
     for (metric, short, _), same in alike.items():
         content, _, limit = short.partition("; ")
         names = [workload.name for workload in same]
         text = f"{names[0]}, {content}" if len(same) == 1 else f"{content} ({enumerated(names)})"
-        parts.setdefault((metric, limit, served_text(*same)), []).append(
+        defined = f"{metric.label}: until its last byte" if _is_single(metric, same) else _defined(metric)
+        parts.setdefault((defined, limit, served_text(*same)), []).append(
             content if data.matrix.place == "network" else text
         )
     return [
-        f"Workload: {'; '.join(texts)}{f'; {limit}' if limit else ''}. Compared by {_defined(metric)}.{served}"
-        for (metric, limit, served), texts in parts.items()
+        f"Workload: {'; '.join(texts)}{f'; {limit}' if limit else ''}. Compared by {defined}.{served}"
+        for (defined, limit, served), texts in parts.items()
     ]
+
+
+def _is_single(metric: Metric, workloads: Iterable[Workload]) -> bool:
+    """True for the total time of one request, which has no slowest connection."""
+    return metric == TOTAL and all(workload.size() == 1 for workload in workloads)
 
 
 def _defined(metric: Metric) -> str:

@@ -98,7 +98,7 @@ def _overrides(data: RunData) -> Iterator[str]:
 
 def _workloads(data: RunData) -> Iterator[str]:
     """Description of each workload, a sentence for each."""
-    protocols = {arm.protocol.value for arm in data.matrix.arms}
+    protocols = {arm.protocol.value for arm in data.matrix.arms if "streams" not in dict(arm.overrides.workload)}
     for workload in dict.fromkeys(condition.workload for condition in data.matrix.conditions):
         yield f"The workload `{workload.name}`: {workload.sentence(protocols)}{served_text(workload)}"
     if site := data.matrix.content:

@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
+from headwind.arm import BROWSER_CONNECTIONS
 from headwind.format import arm_name, counted, enumerated
 from headwind.matrix import values
 from headwind.matrix.keys import key
@@ -22,10 +23,8 @@ from headwind.metric import Metric, Use, Workload
 from headwind.workloads.h2load import DONE, FURTHER, MOST_CONNECTIONS, MOST_STREAMS, REQUEST, TAIL, TOTAL, H2load
 from servers.objects import path_of, size_of
 
-BUDGET = {"h1": 6, "h2": 1, "h3": 1}  # connections to one host that browsers open
 WAIT = "HTTP/1.1 sends a request only when a connection is free, and leaves that wait out"
 UNLIKE = f"from sending to last byte; {WAIT}"
-UNEQUAL = frozenset({"h1"})  # protocols of which UNLIKE is true
 AS_BROWSERS = 0  # value of Objects.connections and Objects.streams for the protocol's budget
 
 
@@ -46,7 +45,7 @@ class Objects(H2load):
 
         HTTP/1.1 has one request at a time on each: no browser pipelines.
         """
-        connections = self.connections or min(BUDGET[protocol], self.requests)
+        connections = self.connections or min(BROWSER_CONNECTIONS[protocol], self.requests)
         return replace(self, connections=connections, streams=1 if protocol == "h1" else self.requests)
 
     def at_once(self) -> tuple[int, int]:
@@ -74,7 +73,7 @@ class Objects(H2load):
 
     def brief(self) -> str:
         """Objects, size and connections as a text."""
-        return self._brief(BUDGET)
+        return self._brief(BROWSER_CONNECTIONS)
 
     def _brief(self, protocols: Collection[str]) -> str:
         size = counted(size_of(self.path) or 0, "byte")
@@ -84,8 +83,8 @@ class Objects(H2load):
         if self.connections:
             return counted(self.connections, "new connection")
         alike: dict[int, list[str]] = {}
-        for protocol in (each for each in BUDGET if each in protocols):
-            alike.setdefault(min(BUDGET[protocol], self.requests), []).append(arm_name(protocol))
+        for protocol in (each for each in BROWSER_CONNECTIONS if each in protocols):
+            alike.setdefault(min(BROWSER_CONNECTIONS[protocol], self.requests), []).append(arm_name(protocol))
         first, *others = alike.items()
         over = counted(first[0], "new connection")
         if others:
@@ -103,7 +102,8 @@ class ObjectsKeys(CompetedKeys):
     requests: Annotated[int, whole(1, MOST_STREAMS)] = key("number of objects, each fetched once")
     size: values.ObjectBytes = key("of each object, generated on demand")
     connections: Annotated[int, whole(1, MOST_CONNECTIONS)] | None = key(
-        f"new connections of every protocol; default: {BUDGET['h1']} for h1 and {BUDGET['h2']} for h2 and h3",
+        f"new connections of every protocol; default: {BROWSER_CONNECTIONS['h1']} for h1 and "
+        f"{BROWSER_CONNECTIONS['h2']} for h2 and h3",
         None,
     )
 

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal
 
+from headwind.arm import BROWSER_CONNECTIONS
 from headwind.matrix import values
 from headwind.matrix.keys import key
 from headwind.matrix.values import whole
 from headwind.matrix.workload import DelayedKeys
 from headwind.metric import PACKET_GAP, Losses, Metric, Use, Workload
 from headwind.workloads.h2load import DONE, FURTHER, REQUEST, TOTAL
-from headwind.workloads.objects import AS_BROWSERS, BUDGET, Objects
+from headwind.workloads.objects import AS_BROWSERS, Objects
 from servers.objects import path_of
 
 MOST_STREAMS = 100
@@ -139,7 +140,9 @@ class StreamsKeys(DelayedKeys):
     streams: Annotated[int, whole(1, MOST_STREAMS)] = key("number of objects at once", 1)
     size: values.ObjectBytes = key("of each object, generated on demand")
     connections: Annotated[int, whole(1, MOST_STREAMS)] | None = key(
-        f"new connections of every protocol; default: {BUDGET['h1']} for h1 and {BUDGET['h2']} for h2 and h3", None
+        f"new connections of every protocol; default: {BROWSER_CONNECTIONS['h1']} for h1 and "
+        f"{BROWSER_CONNECTIONS['h2']} for h2 and h3",
+        None,
     )
     reconnect: values.Truth = key("whether a broken connection is replaced, which requests what is missing", False)
 

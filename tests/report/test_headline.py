@@ -373,6 +373,10 @@ def test_results_of_trials_that_ended_before_the_network_changed_are_not_sure() 
     }
     assert unmet.network_doubts == {unmet.matrix.conditions[0].id: ["36 of 36 trials ended before the network changed"]}
     assert "write an earlier moment or a larger workload" in trust_line(unmet)
+    assert "ended before the network changed" not in trust_line(met)
+    assert "ended before the network changed (HTTP/3 12 of 12), and most of the other protocols' did" in trust_line(
+        outrun
+    )
     assert "do not rely" not in trust_line(unmet).lower()
 
 
