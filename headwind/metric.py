@@ -53,6 +53,7 @@ class Metric:
     meaning: str = ""  # from when to when, in a few words, for the key of a chart
     note: str = ""  # explanation if its order differs from the primary one's: "which ..."
     is_after_loss: bool = False  # see Workload.after_loss: other networks give none
+    is_from_sending: bool = False  # counts from when a request is sent, so without its wait before that
 
     def __post_init__(self) -> None:
         if self.unit and not self.key.endswith(f"_{self.unit}"):

@@ -22,7 +22,6 @@ from headwind.proof.expectation import Expectation
 from headwind.proof.spans import ended_early
 from headwind.settings import Windows
 from headwind.verdicts.congestion import confounded, control_of
-from headwind.workloads.h2load import REQUEST, TAIL
 from impair.profile import NEXT_PACKET, SHORTEST_SPAN_S, Direction, GilbertElliott, Link, Profile, Spells, Steps
 from impair.queues import Fifo
 
@@ -36,7 +35,6 @@ MOST_LOST = 0.9  # on average: above it hardly any packet arrives, and retransmi
 # Packets: through a queue of 5 at 20 Mbit/s 4 of 8 trials did not show the rate, through one of 15 all did.
 LEAST_ROOM = 10
 MET_ALWAYS = 0.9  # share of trials
-PER_REQUEST = (REQUEST.key, TAIL.key)  # metrics that begin when a request is sent
 FORECAST_ERROR = 1.3  # factor by which a trial may be shorter than its forecast
 
 Located = tuple[KeyPath, tuple[str, str]]  # its place; message and hint
@@ -58,17 +56,21 @@ def notes_of(matrix: Matrix) -> list[str]:
 
 
 def _unlike(matrix: Matrix) -> Iterator[str]:
-    """A note on workloads of which arms have unequally many requests in flight, if a time per request is judged."""
+    """A note on judged times per request of arms that have unequally many requests in flight (findings.judged_by)."""
     for workload in dict.fromkeys(condition.workload for condition in matrix.conditions):
-        judged = [f"`{metric.key}`" for metric in workload.judged(matrix.judge) if metric.key in PER_REQUEST]
+        judged = workload.judged(matrix.judge)
+        names = [f"`{metric.key}`" for metric in judged if metric.is_from_sending]
         in_flight = {arm: math.prod(arm.workload(workload).at_once()) for arm in matrix.arms}
         least, most = (pick(in_flight, key=lambda arm: in_flight[arm]) for pick in (min, max))
-        if judged and in_flight[least] < in_flight[most]:
-            yield (
-                f"{' and '.join(judged)} of {quoted(workload.name)} favour{'' if judged[1:] else 's'} {least} "
-                f"({counted(in_flight[least], 'request')} in flight) over {most} ({in_flight[most]:,}), because the "
-                "wait before a request is sent is left out; `mean_done_s` counts from client start"
+        if names and in_flight[least] < in_flight[most]:
+            arms = f"{least} ({counted(in_flight[least], 'request')} in flight) and {most} ({in_flight[most]:,})"
+            load, by = quoted(workload.name), " or ".join(names)
+            effect = (
+                f"{load} gets no verdict by {by} between arms such as {arms}"
+                if len(names) < len(judged)
+                else f"{load} is judged by {by} alone, which favours the first of {arms}"
             )
+            yield f"{effect}: the wait before a request is sent is left out; `mean_done_s` includes it"
 
 
 def _lasting(matrix: Matrix) -> Iterator[str]:

@@ -184,14 +184,11 @@ Curve = list[tuple[Step, Finding]]
 
 
 def curves(sweep: Sweep, verdicts: Judgement, metric: Metric) -> dict[Pair, Curve]:
-    """Findings at each step, by comparison of protocols; steps without that comparison are left out.
-
-    `metric` is one that the workload judges; KeyError for any other.
-    """
+    """Findings at each step, by comparison of protocols; steps without that comparison by `metric` are left out."""
     steps = {step.condition.id: step for step in sweep.steps}
     found: dict[Pair, Curve] = {}
     for line in verdicts.compared:
-        if line.condition.id in steps:
+        if line.condition.id in steps and metric in line.findings:
             found.setdefault(line.pair, []).append((steps[line.condition.id], line.findings[metric]))
     return {pair: sorted(curve, key=lambda each: each[0].value) for pair, curve in found.items()}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from math import expm1, log1p
+from math import expm1, log1p, prod
 
 from headwind.arm import Arm, Role
 from headwind.format import arm_name
@@ -54,9 +54,21 @@ def judged_metrics(matrix: Matrix) -> tuple[Metric, ...]:
     return tuple(dict.fromkeys(metric for each in matrix.conditions for metric in matrix.judged(each)))
 
 
-def compared_beside(matrix: Matrix, condition: Condition) -> tuple[Metric, ...]:
-    """The metrics of a condition that have an interval and no verdict."""
+def judged_by(matrix: Matrix, condition: Condition, pair: Pair) -> tuple[Metric, ...]:
+    """The metrics by which a pair has verdicts in a condition, the primary one first.
+
+    Times that begin when a request is sent leave out its wait before that: they favour an arm with fewer requests in
+    flight. So they count only if both arms have as many, or if nothing else is judged.
+    """
     judged = matrix.judged(condition)
+    base, new = (prod(arm.workload(condition.workload).at_once()) for arm in (pair.base, pair.new))
+    fair = tuple(metric for metric in judged if not metric.is_from_sending)
+    return judged if base == new or not fair else fair
+
+
+def compared_beside(matrix: Matrix, condition: Condition, pair: Pair) -> tuple[Metric, ...]:
+    """The metrics of a pair in a condition that have an interval and no verdict."""
+    judged = judged_by(matrix, condition, pair)
     return tuple(each for each in condition.metrics(Use.JUDGED, Use.COMPARED) if each not in judged)
 
 
@@ -170,7 +182,7 @@ def find_in(matrix: Matrix, condition: Condition, rows: Rows, rule: Rule) -> lis
     return [
         _finding(condition, pair, metric, rows, values, rule)
         for pair in pairs_of(matrix, condition)
-        for metric in matrix.judged(condition)
+        for metric in judged_by(matrix, condition, pair)
     ]
 
 

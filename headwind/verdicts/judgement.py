@@ -231,10 +231,9 @@ class Judge:
     def _cell(self, condition: Condition, rule: Rule) -> _Cell:
         rows = {index: row for index, row in self.rows_of(condition.id).items()
                 if index < self._counted[condition.id] or has_ended(row)}  # fmt: skip
-        unjudged = compared_beside(self.matrix, condition)
         intervals = {
             pair: {metric: interval_of(*columns_of(rows, pair, metric).bounds, rule)
-                   for metric in unjudged}
+                   for metric in compared_beside(self.matrix, condition, pair)}
             for pair in pairs_of(self.matrix, condition)
         }  # fmt: skip
         return _Cell(find_in(self.matrix, condition, rows, rule), intervals)

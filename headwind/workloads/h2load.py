@@ -40,10 +40,11 @@ DONE = Metric(
 REQUEST = Metric(
     "request_p50_s", "median time per request", "median request", "s", use=Use.JUDGED, unfinished=Unfinished.BOUNDED,
     meaning="median over requests of the time from sending to completion",
-    note="from sending to last byte, without handshakes",
+    note="from sending to last byte, without handshakes", is_from_sending=True,
 )  # fmt: skip
 TAIL = Metric("request_p95_s", "95th percentile per request", "95th percentile", "s", use=Use.COMPARED,
-              meaning="95th percentile over requests of the time from sending to completion")  # fmt: skip
+              meaning="95th percentile over requests of the time from sending to completion",
+              is_from_sending=True)  # fmt: skip
 PROGRESS = {
     share: Metric(f"done_{name}_s", f"time until {text} of the requests were done", f"{text} done", "s",
                   unfinished=Unfinished.BOUNDED)
@@ -54,7 +55,7 @@ SLOWEST = Metric("connect_max_s", "slowest handshake", "slowest handshake", "s")
 GIVEN_UP = Metric("quic_packets_lost", "packets that the QUIC client declared lost", "lost")
 BODY = Metric("bytes_body", "bytes of response bodies", "body bytes", better=Better.MORE)
 FURTHER = (
-    Metric("request_p99_s", "99th percentile per request", "99th percentile", "s", use=Use.SHOWN),
+    Metric("request_p99_s", "99th percentile per request", "99th percentile", "s", use=Use.SHOWN, is_from_sending=True),
     Metric("ttfb_p50_s", "median time to first byte", "median TTFB", "s", use=Use.SHOWN),
     CONNECT,
     Metric("requests_per_s", "requests per second", "requests/s", "per_s", Better.MORE),

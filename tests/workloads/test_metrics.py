@@ -23,6 +23,7 @@ from headwind.arm import Protocol
 from headwind.metric import Better, Metric, Use
 from headwind.model import Condition, Outcome, Repetition, Result
 from headwind.observed import NOTHING, Kind, Observed, from_best, median, observed
+from headwind.plan.doubts import notes_of
 from headwind.report import RunData, render
 from headwind.report.compare.page import render_several
 from headwind.report.formats.markdown import summary_md
@@ -56,6 +57,7 @@ from tests.fake import (
     trials_csv,
     trials_of,
 )
+from tests.matrix_files import load
 from tests.workloads.album import MISSES, PACE, SIZE, Album
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -375,6 +377,41 @@ def test_a_matrix_says_what_is_judged_and_the_rest_is_compared_beside() -> None:
         assert set(line.intervals) == {TOTAL, DONE, REQUEST, TAIL} - set(judged)
         assert line.primary.metric is judged[0]
         assert matrix_from_json(json.loads(json.dumps(matrix_to_json(matrix)))).judge == judge
+
+
+UNEQUAL = """
+protocols: [h2, h3]
+arms: {{h1-one: {{protocol: h1, streams: 1}}, h2-one: {{protocol: h2, streams: 1}}}}
+compare: [[h3, h2], [h3, h1-one], [h2-one, h1-one]]
+profiles: {{clean: {{}}}}
+workloads: {{api: {{requests: 60, connections: 2, streams: 30}}}}
+judge: [{judge}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("judge", "fair", "unfair", "note"),
+    [
+        ("total_s, request_p50_s", [TOTAL, REQUEST], [TOTAL],
+         "note: `api` gets no verdict by `request_p50_s` between arms such as h1-one (2 requests in flight) and h2"),
+        ("request_p95_s", [TAIL], [TAIL],
+         "note: `api` is judged by `request_p95_s` alone, which favours the first of h1-one (2 requests in flight)"),
+        ("total_s", [TOTAL], [TOTAL], ""),
+    ],
+)  # fmt: skip
+def test_times_per_request_compare_arms_with_equally_many_requests_in_flight(
+    judge: str, fair: list[Metric], unfair: list[Metric], note: str, tmp_path: Path
+) -> None:
+    """`HTTP/1.1 (one) 3.12x` by the median request, which left out that it had waited for the one before."""
+    matrix = load(UNEQUAL.format(judge=judge), tmp_path)
+    results = [ok(trial, 1.0) for trial in trials_of(replace(matrix, repeat=Repetition.fixed(9)))]
+    lines = Judge(matrix, results).judgement(lambda _: 1.0, complete=True, exhausted=True).lines
+    found = {str(line.pair): list(line.findings) for line in lines}
+    assert found == {"h3 against h2": fair, "h3 against h1-one": unfair, "h2-one against h1-one": fair}
+    assert all({*line.findings, *line.intervals} >= {TOTAL, DONE, REQUEST, TAIL} for line in lines)
+    notes = [each for each in notes_of(matrix) if "in flight" in each]
+    assert len(notes) == bool(note)
+    assert all(each.startswith(note) for each in notes)
 
 
 def test_no_other_file_of_the_host_names_a_metric() -> None:

@@ -10,6 +10,7 @@ import pytest
 from headwind.metric import Losses, Use
 from headwind.report.condition import inside_of
 from headwind.verdicts.findings import compared_beside, judged_metrics, metrics_of
+from headwind.verdicts.pairs import pairs_of
 from headwind.workloads.h2load import TOTAL
 from headwind.workloads.streams import BLOCKED, BLOCKED_STREAMS, PAYLOAD_GAP, Streams, blocks
 from tests.matrix_files import ROOT, load, refusal
@@ -82,7 +83,8 @@ def test_only_a_change_that_drops_packets_gives_metrics_of_what_followed(
     for metrics in (matrix.judged(condition), judged_metrics(matrix), metrics_of(matrix, Use.JUDGED)):
         assert metrics == (TOTAL, PAYLOAD_GAP, BLOCKED)[: 2 + has_losses]
     assert (BLOCKED_STREAMS in inside_of(condition)) == (BLOCKED in inside_of(condition)) == has_losses
-    assert BLOCKED not in compared_beside(replace(matrix, judge=(TOTAL.key,)), condition) or has_losses
+    pair = pairs_of(matrix, condition)[0]
+    assert BLOCKED not in compared_beside(replace(matrix, judge=(TOTAL.key,)), condition, pair) or has_losses
 
 
 def test_a_network_without_such_a_loss_is_not_judged_by_what_follows_one(tmp_path: Path) -> None:
