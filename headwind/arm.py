@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
+from math import prod
 from typing import Any
 
 from headwind.metric import Workload
@@ -122,6 +123,10 @@ class Arm:
         """The workload to fetch; `usual` is the condition's."""
         own: dict[str, Any] = dict(self.overrides.workload)
         return replace(usual, **own).over(self.protocol.value)
+
+    def in_flight(self, usual: Workload) -> int:
+        """Number of requests that its trial of a workload can have in flight, over all connections."""
+        return prod(self.workload(usual).at_once())
 
 
 H1, H2, H3 = PLAIN = tuple(Arm(protocol.value, protocol) for protocol in Protocol)

@@ -304,13 +304,14 @@ def _most_rate(profile: Profile, in_flight: float) -> str:
 def window_slips(profiles: Mapping[str, ProfileKeys]) -> Iterator[Slip]:
     """Mistakes of networks over which a window would limit transfers."""
     for name, profile in profiles.items():
-        in_flight = largest_bdp_bytes(profile.to_model(name))
+        model = profile.to_model(name)
+        in_flight = largest_bdp_bytes(model)
         if in_flight <= LARGEST_BDP_BYTES:
             continue
         message = f"the rate of {quoted(name)} times its round trip is {in_flight / 1e6:.3g} MB"
         hint = (
             f"above {LARGEST_BDP_BYTES / 1e6:g} MB the windows of client and server would be measured, "
-            f"not the protocols: with these delays, a rate of at most {_most_rate(profile.to_model(name), in_flight)}; "
+            f"not the protocols: with these delays, a rate of at most {_most_rate(model, in_flight)}; "
             "or `settings: as-shipped`, with which windows are part of the comparison"
         )
         delays = {direction: link.delay.delay_s for direction in Direction if (link := profile.link(direction)).delay}

@@ -60,7 +60,7 @@ def _unlike(matrix: Matrix) -> Iterator[str]:
     for workload in dict.fromkeys(condition.workload for condition in matrix.conditions):
         judged = workload.judged(matrix.judge)
         names = [f"`{metric.key}`" for metric in judged if metric.is_from_sending]
-        in_flight = {arm: math.prod(arm.workload(workload).at_once()) for arm in matrix.arms}
+        in_flight = {arm: arm.in_flight(workload) for arm in matrix.arms}
         least, most = (pick(in_flight, key=lambda arm: in_flight[arm]) for pick in (min, max))
         if names and in_flight[least] < in_flight[most]:
             arms = f"{least} ({counted(in_flight[least], 'request')} in flight) and {most} ({in_flight[most]:,})"
@@ -272,9 +272,9 @@ def changes_missed(matrix: Matrix, forecast: Forecast, earlier: Iterable[Result]
     early = ended_early(earlier)
     for condition, trial_s in _trial_seconds(matrix, forecast):
         moments_s = _moments_s(condition.profile)
-        if not moments_s or (min(moments_s) < trial_s / FORECAST_ERROR and condition.id not in early):
-            continue
         known = early.get(condition.id)
+        if not moments_s or not (known or min(moments_s) >= trial_s / FORECAST_ERROR):
+            continue
         ended = (
             f"{sum(known)} of {counted(len(known), 'earlier trial')} ended before that"
             if known

@@ -134,21 +134,17 @@ def _transfer_s(condition: Condition, delay_s: float) -> float:
     The last: 1.22 segments a round trip and connection, over the root of the loss (Mathis et al., "The macroscopic
     behavior of the TCP congestion avoidance algorithm", 1997).
     """
-    workload, link, changes = (
-        condition.workload,
-        condition.profile.downlink,
-        condition.profile.changes(Direction.DOWNLINK),
-    )
+    workload, link = condition.workload, condition.profile.downlink
+    changes = condition.profile.changes(Direction.DOWNLINK)
+    networks = spans(link, changes) if isinstance(changes, Steps) else [(0.0, math.inf, link)]
     _, body_bytes = workload.least()
     left_bits = (body_bytes or workload.size() * INDEX_BYTES) * 8
-    if not isinstance(changes, Steps):
-        speed_bps = _speed_bps(link, workload, delay_s)
-        return left_bits / speed_bps if speed_bps else math.inf
-    for begun_s, ended_s, each in islice(spans(link, changes), MOST_SPANS):
+    for begun_s, ended_s, each in islice(networks, MOST_SPANS):
         speed_bps = _speed_bps(each, workload, delay_s)
-        if left_bits <= speed_bps * (ended_s - begun_s):
+        carried_bits = speed_bps * (ended_s - begun_s) if speed_bps else 0.0
+        if left_bits <= carried_bits:
             return begun_s + left_bits / speed_bps
-        left_bits -= speed_bps * (ended_s - begun_s)
+        left_bits -= carried_bits
     return math.inf
 
 

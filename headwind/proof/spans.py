@@ -171,16 +171,21 @@ def is_unchanged(warnings: Sequence[str]) -> bool:
     return any(each.startswith((UNCHANGED, UNMOVED)) for each in warnings)
 
 
-def ended_early(results: Iterable[Result]) -> dict[str, list[bool]]:
-    """By condition id, whether each trial ended before its network changed; only if half of each arm's or more did."""
+def early_by_arm(results: Iterable[Result]) -> dict[str, dict[Arm, list[bool]]]:
+    """By condition id and arm, whether each trial with data ended before its network changed."""
     early: dict[str, dict[Arm, list[bool]]] = {}
     for result in results:
         if result.outcome in DATA_OUTCOMES:
             of_arms = early.setdefault(result.trial.block.condition.id, {})
             of_arms.setdefault(result.trial.arm, []).append(is_unchanged(result.proof.warnings))
+    return early
+
+
+def ended_early(results: Iterable[Result]) -> dict[str, list[bool]]:
+    """By condition id, whether each trial ended before its network changed; only if half of each arm's or more did."""
     return {
         name: [each for of_arm in of_arms.values() for each in of_arm]
-        for name, of_arms in early.items()
+        for name, of_arms in early_by_arm(results).items()
         if all(2 * sum(of_arm) >= len(of_arm) for of_arm in of_arms.values())
     }
 

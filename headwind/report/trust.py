@@ -7,7 +7,7 @@ import math
 import re
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from scipy.special import bdtrc
@@ -15,10 +15,10 @@ from scipy.special import bdtrc
 from headwind.arm import H2, Arm
 from headwind.format import arm_name, counted, enumerated, setting
 from headwind.metric import STEAL
-from headwind.model import CONTROL_RATIO, Condition, Matrix
+from headwind.model import CONTROL_RATIO, Matrix
 from headwind.proof.attempts import is_unproven
 from headwind.proof.processors import MOST_STEAL
-from headwind.proof.spans import BAD_SPELLS, is_unchanged
+from headwind.proof.spans import BAD_SPELLS, early_by_arm
 from headwind.report.row_text import named
 from headwind.report.times_table import by_arm
 from headwind.report.verdicts import dependence_text
@@ -160,11 +160,12 @@ def _undetected(data: RunData) -> Iterator[str]:
 
 def _unmet(data: RunData) -> Iterator[str]:
     """Sentences on networks with changes or bad spells that most trials ended before, or were excluded for."""
+    arms_early = early_by_arm(data.latest)
     for condition in data.matrix.conditions:
         if early := data.unchanged.get(condition.id):
             name = data.matrix.name_of(condition)
             yield f"in {name}, {early}: for a new run, write an earlier moment or a larger workload"
-        elif unequal := _early_arms(data, condition):
+        elif unequal := _early_arms(data.matrix.name_of(condition), arms_early.get(condition.id, {})):
             yield unequal
         if excluded := data.milder.get(condition.id):
             yield f"in {data.matrix.name_of(condition)}, {excluded}"
@@ -177,18 +178,17 @@ def _unmet(data: RunData) -> Iterator[str]:
                 yield f"{f'only {met}' if met else 'none'} of {of} in {name} met a bad spell: {others} ended before one"
 
 
-def _early_arms(data: RunData, condition: Condition) -> str:
-    """A sentence on arms of which most trials ended before a network changed, if others met the change; else empty."""
-    early: dict[Arm, list[bool]] = {}
-    for result in data.latest:
-        if result.trial.block.condition == condition and is_data(result):
-            early.setdefault(result.trial.arm, []).append(is_unchanged(result.proof.warnings))
+def _early_arms(name: str, early: Mapping[Arm, Sequence[bool]]) -> str:
+    """A sentence on arms of which most trials ended before a network changed, if others met the change; else empty.
+
+    `name` is that of the condition, `early` whether each of its trials ended before.
+    """
     some = {arm: each for arm, each in early.items() if 2 * sum(each) > len(each)}
     if not some or len(some) == len(early):
         return ""
     counts = enumerated(f"{arm_name(arm)} {sum(each)} of {len(each)}" for arm, each in some.items())
     return (
-        f"in {data.matrix.name_of(condition)}, trials ended before the network changed ({counts}), and most of the "
+        f"in {name}, trials ended before the network changed ({counts}), and most of the "
         "other protocols' did not: ratios depend on the moment of the change"
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from math import expm1, log1p, prod
+from math import expm1, log1p
 
 from headwind.arm import Arm, Role
 from headwind.format import arm_name
@@ -61,9 +61,9 @@ def judged_by(matrix: Matrix, condition: Condition, pair: Pair) -> tuple[Metric,
     flight. So they count only if both arms have as many, or if nothing else is judged.
     """
     judged = matrix.judged(condition)
-    base, new = (prod(arm.workload(condition.workload).at_once()) for arm in (pair.base, pair.new))
+    is_equal = pair.base.in_flight(condition.workload) == pair.new.in_flight(condition.workload)
     fair = tuple(metric for metric in judged if not metric.is_from_sending)
-    return judged if base == new or not fair else fair
+    return judged if is_equal or not fair else fair
 
 
 def compared_beside(matrix: Matrix, condition: Condition, pair: Pair) -> tuple[Metric, ...]:

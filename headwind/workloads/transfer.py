@@ -30,8 +30,7 @@ class Transfer(H2load):
 
     kind: ClassVar[str] = "transfer"
     metrics: ClassVar[tuple[Metric, ...]] = (
-        TOTAL, FIRST_BYTE, replace(GOODPUT, use=Use.COMPARED), HANDSHAKE, BODY,
-        GIVEN_UP,
+        TOTAL, FIRST_BYTE, replace(GOODPUT, use=Use.COMPARED), HANDSHAKE, BODY, GIVEN_UP,
     )  # fmt: skip
     rates: ClassVar[tuple[Rate, ...]] = H2load.rates[1:]
     progress: ClassVar[Mapping[float, Metric]] = {}

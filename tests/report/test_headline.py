@@ -150,6 +150,7 @@ def test_against_whom_nothing_is_sure_is_said() -> None:
         (0.8, math.inf, "at most 1.25x slower, or faster by any factor"),
         (0, 3.24, "at most 3.24x faster, or slower by any factor"),
         (1.98, math.inf, "at least 1.98x faster"),
+        (0.95, 1.004, "1.053x slower to 1.004x faster"),
         (0.96, 1.004, "1.04x slower to 1.004x faster"),
         (0.999, 1.3, "1.001x slower to 1.30x faster"),
         (1.0, 1.004, "at most 1.004x faster"),
