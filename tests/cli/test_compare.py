@@ -15,7 +15,7 @@ import pytest
 import lab
 from headwind.arm import H2, H3, PLAIN, Arm
 from headwind.errors import UsageError
-from headwind.model import Matrix, SelfCheck
+from headwind.model import Condition, Matrix, SelfCheck, Trial
 from headwind.report.trust import OTHER_LABS
 from tests import fake
 
@@ -247,6 +247,32 @@ def test_a_condition_that_one_run_did_not_reach_cannot_be_told(
     counts = json.loads(file.read_text())["counts"]
     assert (counts["of"], counts["bounded"], counts["cannot_tell"]) == (18, 9, 9)
     assert sum(counts[key] for key in ("worse", "better", "likely", "bounded", "cannot_tell")) == counts["of"]
+
+
+def test_conditions_that_one_budget_did_not_reach_are_named_with_advice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each run has its blocks in another condition, and too few to compare in the rest."""
+    for budget_s in (60.0, None):
+        matrix = replace(MATRIX, repeat=replace(MATRIX.repeat, budget_s=budget_s))
+        folders = []
+        for place in range(2):
+            few = [trial for trial in fake.trials_of(matrix) if trial.block.index < 9]
+            results = [fake.ok(each, 1.0) for each in few if _is_reached(each, matrix.conditions[place])]
+            with fake.recorded(tmp_path / f"{place}-{budget_s}", matrix, results) as run:
+                folders.append(str(run.folder))
+        assert lab.main(["compare", *folders]) == 0
+        told = " ".join(capsys.readouterr().out.split())
+        for folder, name in zip(folders, ("delay/article", "clean/article"), strict=True):
+            line = (
+                f"{Path(folder).name}: too few blocks in 1 of 2 conditions although the other run has enough ({name})"
+            )
+            assert (f"! {line}: if the budget was short, fewer conditions" in told) == bool(budget_s)
+
+
+def _is_reached(trial: Trial, condition: Condition) -> bool:
+    """True for the trials of a run that had time for this condition, and for a block of each other one."""
+    return trial.block.condition == condition or not trial.block.index
 
 
 def test_a_single_arm_is_compared_only_where_that_is_asked_for(tmp_path: Path) -> None:

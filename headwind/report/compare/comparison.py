@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from headwind.errors import UsageError
-from headwind.format import enumerated, short_digests
+from headwind.format import counted, enumerated, listed, short_digests
 from headwind.model import Matrix, Result
 from headwind.report.html.page import facts_of
 from headwind.report.trust import OTHER_LABS, failed_checks
@@ -20,6 +20,7 @@ from headwind.run.shortfall import FAULTS
 from headwind.settings import INSTALLED
 from headwind.verdicts.changes import Change, Changes, changes, with_unmeasured
 from headwind.verdicts.ended import complete
+from headwind.verdicts.two_samples import fewest_in_each
 
 if TYPE_CHECKING:
     from headwind.run.journal import Run
@@ -140,12 +141,27 @@ def warnings(before: RunData, after: RunData) -> Iterator[str]:
             yield f"{data.id}: self-checks FAILED in {enumerated(failed)}: do not rely on this comparison"
         for name, deviations in data.network_doubts.items():
             yield f"{data.id}: the network of {name} was not as requested: {'; '.join(deviations)}"
+    yield from _reached_by_one(before, after)
     for line in different_settings(before.matrix, after.matrix):
         yield f"matrix: {line}"
     old, new = (named_facts(data.environment) for data in (before, after))
     for name in sorted({*old, *new}):
         if old.get(name) != new.get(name):
             yield f"environment: {name}: {old.get(name, NOT_NOTED)} -> {new.get(name, NOT_NOTED)}"
+
+
+def _reached_by_one(before: RunData, after: RunData) -> Iterator[str]:
+    """The conditions of which only one run has enough blocks, if the other one chose its blocks within a budget."""
+    need = fewest_in_each(after.matrix.repeat.confidence)
+    asked, blocks = _asked_of_both(before, after)
+    for place, data in enumerate((before, after)):
+        few = [name for name, have in blocks.items() if have[place] < need <= have[1 - place]]
+        if few and data.budget_s is not None and data.status.state is State.FINISHED and not data.searched:
+            yield (
+                f"{data.id}: too few blocks in {len(few)} of {counted(len(asked.conditions), 'condition')} although "
+                f"the other run has enough ({listed(few)}): if the budget was short, fewer conditions (key "
+                "`conditions`) or a number as `repeat` give both runs the same ones"
+            )
 
 
 def named_facts(environment: Mapping[str, Any]) -> dict[str, str]:
