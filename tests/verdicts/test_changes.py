@@ -143,6 +143,29 @@ def test_bounds_beyond_one_and_a_half_either_way_say_nothing() -> None:
     )
 
 
+def test_a_forecast_of_blocks_is_a_range_that_names_those_that_need_most() -> None:
+    """With the largest number alone, all would seem to need as many."""
+    noisy = changes(MATRIX, run(31, spread=0.6, blocks=9), run(32, spread=0.6, blocks=9))
+
+    def line(*widths: float) -> str:
+        found = [
+            replace(change, interval=replace(change.interval, low=-width, high=width, estimate=0.0), log_e_value=0.0,
+                    verdict=Verdict.INCONCLUSIVE)
+            for change, width in zip(noisy.ratios, widths, strict=False)
+        ]  # fmt: skip
+        return rest(found, noisy.fewest)[-1].partition("; needs ")[2].partition(", has ")[0]
+
+    assert line(0.5, 0.5) == "about 14 blocks in each run"
+    assert line(0.5, 0.6, 0.5, 2.0) == (
+        "about 14 to 219 blocks in each run (half at most 14, most in delay/article h3 against h1 by total time)"
+    )
+    assert line(0.5, 2.0, 4.0) == (
+        "about 14 to 219 blocks in each run (half at most 14, most in clean/article h3 against h2 by total time), "
+        "hundreds in 1 (clean/article h2 against h1 by total time)"
+    )
+    assert line(4.0, 4.0) == "hundreds of blocks in each run"
+
+
 def test_places_beyond_six_are_counted() -> None:
     profiles = [Profile(f"p{number}") for number in range(8)]
     many = example_matrix(*profiles, repeat=ADAPTIVE, judge=("total_s",))

@@ -19,6 +19,7 @@ from headwind.verdicts.verdict import Verdict
 
 MOST_NAMED = 12  # conditions listed by name among those not compared; the others are counted
 MOST_BLOCKS = 300  # of a forecast
+NAMED_ENDLESS = 3  # comparisons listed by name among those that need more
 _MARKS = {(1, True): "▲", (-1, True): "▼", (1, False): "△", (-1, False): "▽"}
 
 
@@ -230,16 +231,30 @@ def _lacks(unknown: Sequence[Change], fewest: int, ambiguous: Collection[Conditi
     if wide:
         largest = max(most_apart(change.interval) for change in wide)
         size = f"too few blocks to rule out a change above {WIDE_RATIO:.2f}x, up to {two(largest)}x is possible"
-        needed = _more(wide)
-        many = f"about {needed}" if needed else "hundreds of"
-        yield f"{size}; needs {many} blocks in each run, has {_counts(wide, ambiguous)}"
+        yield f"{size}; needs {_forecast(wide)}, has {_counts(wide, ambiguous)}"
+
+
+def _forecast(wide: Sequence[Change]) -> str:
+    """The blocks that these need: `about 12 to 90 blocks in each run (half at most 20, most in ...)`."""
+    needs = sorted((needed, _full_name(change)) for change in wide if (needed := _more(change)))
+    endless = [_full_name(change) for change in wide if not _more(change)]
+    if not needs:
+        return "hundreds of blocks in each run"
+    least, middle, (most, name) = needs[0][0], needs[(len(needs) - 1) // 2][0], needs[-1]
+    blocks = f"about {least} blocks in each run"
+    if least < most:
+        blocks = f"about {least} to {most} blocks in each run (half at most {middle}, most in {name})"
+    return blocks + (f", hundreds in {len(endless)} ({listed(endless, NAMED_ENDLESS)})" if endless else "")
+
+
+def _full_name(change: Change) -> str:
+    return _name(change, {change.condition})
 
 
 def blocks_needed(unknown: Sequence[Change], fewest: int) -> int | None:
     """Approximate blocks in each run that settle all of these; None for hundreds, or if blocks do not help."""
-    wide = [change for change in unknown if min(change.trials) >= fewest and _is_wide(change)]
     short = [fewest for change in unknown if min(change.trials) < fewest]
-    more = [_more(wide)] if wide else []
+    more = [_more(change) for change in unknown if min(change.trials) >= fewest and _is_wide(change)]
     known = [needed for needed in (*short, *more) if needed is not None]
     return max(known, default=None) if len(known) == len(short) + len(more) else None
 
@@ -249,17 +264,15 @@ def _is_wide(change: Change) -> bool:
     return change.is_counted and math.isfinite(most_apart(change.interval)) and not change.finishing_differs
 
 
-def _more(wide: Sequence[Change]) -> int | None:
-    """Approximate blocks in each run that narrow all of these to WIDE_RATIO, or show a change; None for hundreds.
+def _more(change: Change) -> int | None:
+    """Approximate blocks in each run that narrow this to WIDE_RATIO, or show a change; None for hundreds.
 
     It assumes widths proportional to one over the root of the blocks; that of an interval at any stopping time shrinks
     a little slower.
     """
-    needed = 0.0
-    for change in wide:
-        low, high, seen = change.interval.low, change.interval.high, abs(change.interval.estimate or 0.0)
-        aim = max(math.log(WIDE_RATIO) - seen, seen)
-        needed = max(needed, min(change.trials) * ((high - low) / 2 / aim) ** 2)
+    low, high, seen = change.interval.low, change.interval.high, abs(change.interval.estimate or 0.0)
+    aim = max(math.log(WIDE_RATIO) - seen, seen)
+    needed = min(change.trials) * ((high - low) / 2 / aim) ** 2
     return max(math.ceil(needed), change.interval.n + 1) if needed <= MOST_BLOCKS else None
 
 

@@ -64,8 +64,8 @@ def changes_json(comparison: Comparison) -> dict[str, Any]:
             "false_discovery_ratio": FALSE_SHARE,
         },
         "machine": [_machine(each) for each in found.shared],
-        "ratios": [_ratio(change) for change in found.ratios],
-        "arms": [_arm(change) for change in found.arms],
+        "ratios": [_ratio(change, found.fewest) for change in found.ratios],
+        "arms": [_arm(change, found.fewest) for change in found.arms],
     }
 
 
@@ -90,11 +90,11 @@ def _machine(shared: Shared) -> dict[str, Any]:
     }
 
 
-def _ratio(change: RatioChange) -> dict[str, Any]:
+def _ratio(change: RatioChange, fewest: int) -> dict[str, Any]:
     return {
         "candidate": change.pair.new.name,
         "baseline": change.pair.base.name,
-        **_change(change),
+        **_change(change, fewest),
         "regression": change.is_regression,
         "improvement": change.is_improvement,
         "changed_arm": change.culprit.name if change.culprit else None,
@@ -102,11 +102,11 @@ def _ratio(change: RatioChange) -> dict[str, Any]:
     }
 
 
-def _arm(change: ArmChange) -> dict[str, Any]:
-    return {"arm": change.arm.name, **_change(change), "shared_by_all": change.is_shared}
+def _arm(change: ArmChange, fewest: int) -> dict[str, Any]:
+    return {"arm": change.arm.name, **_change(change, fewest), "shared_by_all": change.is_shared}
 
 
-def _change(change: Change) -> dict[str, Any]:
+def _change(change: Change, fewest: int) -> dict[str, Any]:
     estimate, low, high = change.interval.ratios
     return {
         "condition": change.condition.id,
@@ -114,6 +114,7 @@ def _change(change: Change) -> dict[str, Any]:
         "verdict": _verdict(change),
         "certainty": certainty(change).value,
         "inconclusive": change.is_unknown,
+        "blocks_needed": blocks_needed([change], fewest) if change.is_unknown else None,
         "largest_factor": _finite(most_apart(change.interval)),
         "survives_e_bh": change.survives,
         "factor": {"estimate": _finite(estimate), "low": _finite(low), "high": _finite(high)},
