@@ -69,6 +69,11 @@ def networks_of_sweeps(matrix: Matrix) -> Mapping[str, Sequence[str]]:
     return _Document(harmless(Path(matrix.path)), matrix.source).sweeps()
 
 
+def swept_keys(matrix: Matrix) -> Mapping[str, KeyPath]:
+    """The key of which a sweep of a valid matrix has several values, as its path in the file, by the sweep's name."""
+    return _Document(harmless(Path(matrix.path)), matrix.source).swept()
+
+
 def left_out(matrix: Matrix) -> Mapping[str, Sequence[str]]:
     """The profiles and workloads that no entry of a valid matrix's `conditions` has; none without that key."""
     return _Document(harmless(Path(matrix.path)), matrix.source).left_out()
@@ -217,6 +222,11 @@ class _Document:
     def sweeps(self) -> Mapping[str, Sequence[str]]:
         """Names of the networks of each sweep of a valid matrix."""
         return expand(self._tree()).names
+
+    def swept(self) -> Mapping[str, KeyPath]:
+        """Path of the key with several values in each sweep of a valid matrix."""
+        places = expand(self._tree()).places.values()
+        return {sweep: ("profiles", sweep, *key) for sweep, key, _ in places}
 
     def left_out(self) -> Mapping[str, Sequence[str]]:
         """Names of profiles and workloads that no entry of `conditions` has."""

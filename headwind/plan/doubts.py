@@ -6,13 +6,13 @@ Each is a message with its place in the file and a suggestion, in the form of a 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from headwind.arm import UNKNOWN, Protocol, Role
 from headwind.format import arm_name, as_written, counted, duration, enumerated, measured, setting
 from headwind.matrix.profile import another_unit
-from headwind.matrix.reader import KeyPath, left_out, located
+from headwind.matrix.reader import KeyPath, left_out, located, networks_of_sweeps, swept_keys
 from headwind.matrix.shortest import Shortest, probing, shortest, unfinished
 from headwind.matrix.units import quoted
 from headwind.matrix.values import TCP_CONGESTION
@@ -51,7 +51,10 @@ def warnings_of(matrix: Matrix) -> list[str]:
 
 def notes_of(matrix: Matrix) -> list[str]:
     """Notes as they are printed: networks that reorder packets or are left out, and what else a comparison mixes in."""
-    found = (*_reordering(matrix), *_lasting(matrix), *_left_out(matrix), *confounded(matrix), *_unlike(matrix))
+    found = (
+        *_reordering(matrix), *_lasting(matrix), *_overwritten(matrix), *_left_out(matrix), *confounded(matrix),
+        *_unlike(matrix),
+    )  # fmt: skip
     return [f"note: {sentence}" for sentence in found]
 
 
@@ -92,6 +95,49 @@ def _lasting(matrix: Matrix) -> Iterator[str]:
 def _lasts(last: Link, first: Link) -> bool:
     """True if a network stays changed: the drop of the next packet is over after that."""
     return (replace(last, loss=first.loss) if last.loss == NEXT_PACKET else last) != first
+
+
+def _overwritten(matrix: Matrix) -> Iterator[str]:
+    """A note on sweeps whose networks are all the same from a moment to the end of the trial."""
+    profiles = {condition.profile.name: condition.profile for condition in matrix.conditions}
+    if not any(isinstance(each.changes(direction), Steps) for each in profiles.values() for direction in Direction):
+        return
+    keys = swept_keys(matrix)
+    for sweep, names in networks_of_sweeps(matrix).items():
+        from_s = _alike_from_s([profiles[name] for name in names if name in profiles])
+        if from_s is None:
+            continue
+        moment, key = ("profiles", sweep, "at", as_written("at_s", from_s)), keys[sweep]
+        at, swept = (
+            f"{each.file}:{each.line}:{each.column}"
+            for path in (moment, key) for each in located(matrix, {path: ("", "")})
+        )  # fmt: skip
+        yield (
+            f"{at}: from {setting('at_s', from_s)} to the end of the trial, all networks of the sweep {quoted(sweep)} "
+            f"are the same: `at` sets {quoted(str(key[-1]))}, of which {swept} has several values"
+        )
+
+
+def _alike_from_s(networks: Sequence[Profile]) -> float | None:
+    """The moment from which different networks are the same until the end of the trial; None without one."""
+    moments_s = []
+    for direction in Direction:
+        if _are_alike([network.link(direction) for network in networks]):
+            continue
+        changes = [each for network in networks if isinstance(each := network.changes(direction), Steps)]
+        moments = {each.moments_s for each in changes}
+        if len(changes) < len(networks) or len(moments) > 1 or changes[0].period_s is not None:
+            return None
+        alike = [_are_alike(links) for links in zip(*(each.links for each in changes), strict=True)]
+        if not alike[-1]:
+            return None
+        last_apart = max((place for place, is_alike in enumerate(alike) if not is_alike), default=-1)
+        moments_s.append(changes[0].moments_s[last_apart + 1])
+    return max(moments_s, default=None)
+
+
+def _are_alike(links: Sequence[Link]) -> bool:
+    return all(link == links[0] for link in links)
 
 
 def _left_out(matrix: Matrix) -> Iterator[str]:

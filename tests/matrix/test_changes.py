@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from headwind.format import network_settings
+from headwind.plan.doubts import notes_of
 from headwind.run.codec import matrix_from_json, matrix_to_json
 from impair.profile import (
     NEXT_PACKET,
@@ -69,6 +71,32 @@ def test_a_sweep_changes_each_of_its_networks(tmp_path: Path) -> None:
     text = MINIMAL.replace("clean: {}", "p: {downlink: {delay: [1ms, 2ms]}, at: {1s: {both: {loss: 100%}}}}")
     profiles = [condition.profile for condition in load(text, tmp_path).conditions]
     assert [profile.links(DOWN)[1].delay for profile in profiles] == [Delay(0.001), Delay(0.002)]
+
+
+@pytest.mark.parametrize(
+    ("written", "moment"),
+    [
+        ("{downlink: {loss: [1%, 2%]}, at: {1500ms: {both: {loss: 9%}}}}", "at"),
+        ("{downlink: {loss: [1%, 2%]}, at: {1s: {downlink: {loss: 9%}}}}", "1s"),
+        ("{both: {delay: {from: 1ms, to: 9ms, steps: 3}}, at: {1s: {both: {loss: 1%}}, 1.5s: {both: {delay: 20ms}}}}",
+         "1.5s"),
+        ("{downlink: {loss: [1%, 2%]}, at: {1s: {downlink: {loss: 9%}}, 2s: {}}}", ""),
+        ("{downlink: {loss: [1%, 2%]}, at: {1s: {downlink: {loss: 9%}}}, every: 2s}", ""),
+        ("{both: {loss: [1%, 2%]}, at: {1s: {downlink: {loss: 9%}}}}", ""),
+        ("{downlink: {loss: [1%, 2%]}, at: {1s: {downlink: {delay: 9ms}}}}", ""),
+        ("{downlink: {loss: 1%}, at: {1s: {downlink: {loss: 9%}}}}", ""),
+    ],
+)  # fmt: skip
+def test_a_sweep_that_a_change_overwrites_to_the_end_has_a_note(written: str, moment: str, tmp_path: Path) -> None:
+    text = MINIMAL.replace("clean: {}", f"p: {written}")
+    notes = [note for note in notes_of(load(text, tmp_path)) if "several values" in note]
+    assert len(notes) == bool(moment)
+    if moment:
+        places = [(int(line), int(column)) for line, column in re.findall(r"yaml:(\d+):(\d+)", notes[0])]
+        at, key = (text.splitlines()[line - 1][column - 1 :] for line, column in places)
+        assert at.startswith(f"{moment}:")
+        assert key.startswith(("loss: [", "delay: {from"))
+        assert " to the end of the trial, all networks of the sweep `p` are the same: `at` sets" in notes[0]
 
 
 @pytest.mark.parametrize(
