@@ -799,7 +799,8 @@ ELSEWHERE = [  # what other tools have, and a matrix has nowhere
     Change(TITLE, f"{TITLE}output: x.html\n", "output", "`lab.py report RUN --output FILE`"),
     *(Change(REPEAT, f"{REPEAT}\njudge: [total_s, {each}]", each, f"did you mean `{meant}`?")
       for each, meant in {"speed": "goodput_bps", "bandwidth": "goodput_bps", "latency": "ttfb_s",
-                          "first byte": "ttfb_s", "connect": "handshake_s"}.items()),
+                          "first byte": "ttfb_s", "connect": "handshake_s", "request_p90_s": "request_p95_s",
+                          "request_p60_s": "request_p50_s", "p90": "request_p95_s"}.items()),
     *(Change(REPEAT, f"{REPEAT}\njudge: [{each}]", each, f"did you mean `{meant}`?",
              f"{REPEAT}\njudge: [total_s]" if meant == "total_s" else "")
       for each, meant in {"rps": "total_s", "requests_per_second": "total_s", "duration": "total_s",

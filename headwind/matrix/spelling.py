@@ -57,7 +57,8 @@ SYNONYMS = {  # other names of a key or a kind, by form; a round trip is twice a
     "site": "content", "folder": "content", "root": "content", "rp": "total_s", "per request second": "total_s",
     "connect": "handshake_s", "byte first": "ttfb_s", "load page": "load_s", "plt": "load_s",
     "load page time": "load_s",
-    "median": "request_p50_s", "response time": "request_p50_s", "p99": "request_p95_s", "vu": "connections",
+    "median": "request_p50_s", "response time": "request_p50_s", "p90": "request_p95_s", "p99": "request_p95_s",
+    "vu": "connections",
     "ceil": "rate", "curl": "transfer", "wget": "transfer", "connectivity": "preset", "throttling": "preset",
     "repeat view": "visit", "metric": "judge", "measure": "judge", "scenario": "workloads", "restart": "fresh",
     "request": "streams", "tbf": "fifo", "htb": "fifo", "profile": "preset", "share": "random",
@@ -65,6 +66,7 @@ SYNONYMS = {  # other names of a key or a kind, by form; a round trip is twice a
     "0 rtt": "early", "0rtt": "early", "zero rtt": "early", "data early": "early", "full": "new", "cold": "new",
     "first": "new", "warm": "resumed", "psk": "resumed", "ticket": "resumed", "resumption": "resumed",
 } | {written.format(version): f"h{version}" for version in "123" for written in ("http{}", "{} http")}  # fmt: skip
+_PERCENTILE = re.compile(r"(?<![^\W_])p(\d{2})(?!\d)")  # the 90 of `request_p90_s`
 _ROWS = ("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm,.")  # each half a key further right than the one above
 
 
@@ -88,7 +90,7 @@ def nearest(text: str, allowed: Sequence[str]) -> str:
     """Allowed word that the text is most likely a misspelling of; empty if none is close."""
     if not text or len(text) > LONGEST_WORD:
         return ""
-    if same := respelt(text, allowed):
+    if same := _by_percentile(text, allowed) or respelt(text, allowed):
         return same
     if same := synonym(text, allowed):
         return same
@@ -97,6 +99,19 @@ def nearest(text: str, allowed: Sequence[str]) -> str:
         return folded[close[0]]
     beginning = [word for start, word in folded.items() if start.startswith(text.casefold())]
     return beginning[0] if len(beginning) == 1 and len(text) >= SHORTEST_START else ""
+
+
+def _by_percentile(text: str, allowed: Sequence[str]) -> str:
+    """Allowed word with the nearest percentile that differs from the text in nothing else; empty without one."""
+    if not (written := _PERCENTILE.search(text)):
+        return ""
+    alike = _PERCENTILE.sub("p", text)
+    apart = {
+        word: abs(int(found[1]) - int(written[1]))
+        for word in allowed
+        if (found := _PERCENTILE.search(word)) and _PERCENTILE.sub("p", word) == alike
+    }
+    return min(apart, key=lambda word: apart[word], default="")
 
 
 def synonym(text: str, allowed: Sequence[str]) -> str:
