@@ -12,7 +12,7 @@ from headwind.matrix.sweep import DIRECTIONS, SWEPT
 from headwind.matrix.units import RATE, RATIO, TIME
 from headwind.model import Matrix
 from impair.profile import Delay, Direction, Link, Loss, Profile, Spells, Steps
-from impair.queues import Fifo, Queue, kind_of
+from impair.queues import Fifo, kind_of
 
 MOST_PARTS = 2  # impairments in a name; a network with more is named by its key
 UNIMPAIRED = "no impairment"
@@ -125,17 +125,24 @@ def _parts(link: Link) -> Iterator[str]:
         if part and part.ratio:
             yield f"{setting('part_ratio', part.ratio)} {word}"
     if link.rate:
-        yield f"{setting('rate_bps', link.rate.rate_bps)}{_queue(link.queue)}"
+        yield f"{setting('rate_bps', link.rate.rate_bps)}{_queue(link)}"
+    if link.limit_packets is not None:
+        yield f"limit of {counted(link.limit_packets, 'packet')}"
     if link.slot:
         yield SLOTS
     if link.ecn:
         yield ECN
 
 
-def _queue(queue: Queue | None) -> str:
-    """The bottleneck's queue; of a fifo its length, which is all that it has: ` with fifo of 800 packets`."""
-    length = f" of {counted(queue.packets, 'packet')}" if isinstance(queue, Fifo) else ""
-    return f" with {kind_of(queue)}{length}" if queue else ""
+def _queue(link: Link) -> str:
+    """The queue, if the matrix sets it: ` with a queue of 50 packets`, ` with fq_codel`, ` with fifo of 800 packets`.
+
+    Of a fifo with its length, which is all that it has.
+    """
+    if link.queue_packets is not None:
+        return f" with a queue of {counted(link.queue_packets, 'packet')}"
+    length = f" of {counted(link.queue.packets, 'packet')}" if isinstance(link.queue, Fifo) else ""
+    return f" with {kind_of(link.queue)}{length}" if link.queue else ""
 
 
 def _delay(delay: Delay) -> str:

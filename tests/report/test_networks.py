@@ -62,6 +62,11 @@ LTE = [Link(delay=Delay(0.035), rate=Rate(12_000_000))] * 2
             "10 ms delay + 16 Mbit/s with fifo of 800 packets",
         ),
         (Profile("home", downlink=Link(rate=Rate(16_000_000), queue=FqCodel())), "16 Mbit/s with fq_codel"),
+        (
+            Profile("short", downlink=Link(rate=Rate(16_000_000), queue_packets=50)),
+            "16 Mbit/s with a queue of 50 packets",
+        ),
+        (Profile("tight", Link(Delay(0.01), limit_packets=30)), "10 ms delay + limit of 30 packets on the uplink"),
         (Profile("baseline"), "no impairment"),
         (Profile("lossy", downlink=Link(loss=GilbertElliott(0.01, 0.3))), "bursty loss"),
         (
