@@ -212,7 +212,9 @@ class _Live(ProgressColumn):
         return Text(self._text())
 
 
-SHARED = "times are longer and vary more, so verdicts need more blocks"
+SHARED = (
+    "times are longer and vary more, so verdicts need more blocks; if both must run at once, start each with `LANES=1`"
+)
 LOOK_EVERY_S = 30.0  # `docker ps` and `docker inspect` take a tenth of a second
 
 
