@@ -52,7 +52,7 @@ class Trains:
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """Probes that were repeated because they did not match the request."""
+    """Probes that did not match the request, and were then sent again."""
 
     why: list[str]
     trains: dict[Direction, Trains]

@@ -24,7 +24,7 @@ from impair.queues import Cake, Fifo
 
 WITH_UNITS = ("_s", "_ratio", "_bps")  # endings of quantities that are no counts
 PROBE_PAYLOAD_BYTES = PROBE_BYTES - HEADER_BYTES
-PROBE_REPEATS = 3  # of probes that missed, as long as nothing of the protocol has been seen
+PROBE_RESENDS = 3  # of probes that missed, as long as nothing of the protocol has been seen
 PROBE_MARGIN_S = 0.03  # how long after the last possible arrival a probe is given up
 BULK_PAYLOAD_BYTES = FRAME_BYTES - HEADER_BYTES
 BULK_S = 0.1  # how long a back-to-back train should keep the link busy
@@ -36,7 +36,7 @@ MOST_BULK_TRAINS = 12  # until this number of them is steady: with 30 programs o
 def probe_network(
     path: Path, trial: Trial, configured: Mapping[Direction, NetemState]
 ) -> tuple[dict[Direction, Trains], list[Missed]]:
-    """Send the trains, and send them again while the probes deviate from the request, at most PROBE_REPEATS times.
+    """Send the trains, and send them again while the probes deviate from the request, at most PROBE_RESENDS times.
 
     Nothing of the protocol has been seen by then, so no arm is favoured. Returns the last trains, which
     decide about the trial, and the earlier ones.
@@ -45,7 +45,7 @@ def probe_network(
     while True:
         trains = send_trains(path, trial.profile)
         why = missed_probes(trial.profile, configured, trains)
-        if not why or len(missed) == PROBE_REPEATS:
+        if not why or len(missed) == PROBE_RESENDS:
             if any(trial.profile.link(direction).queue for direction in Direction):
                 path.apply(trial.profile, trial.block.seeds)  # a queue that has not dropped anything yet
             return trains, missed

@@ -225,7 +225,7 @@ def _proven(
     """The proof with `further` checks and the other warnings of a trial; `workers` is the server's number of them."""
     proof, threads = prove(trial.profile, evidence), trial.workload.processors()
     warnings = (
-        *_repeats(evidence.missed),
+        *_resent(evidence.missed),
         *run.warnings,
         *_near_the_ceiling(path, evidence, run.wall_s),
         *(window_warnings(trial, evidence, run.wall_s) if not trial.workload.competing else ()),
@@ -247,10 +247,11 @@ def _on_server(
     return check_served(trial.workload, served, answered, workers, busy_s)
 
 
-def _repeats(missed: Sequence[Missed]) -> Iterator[str]:
+def _resent(missed: Sequence[Missed]) -> Iterator[str]:
     if missed:
         failed, last = ("once", "") if len(missed) == 1 else (f"{len(missed)} times", "the last time ")
-        yield f"the network check failed {failed} ({last}{missed[-1].why[0]}), and passed when repeated"
+        why = f"{last}{missed[-1].why[0]}"
+        yield f"the network check failed {failed} ({why}), and passed when the probes were sent again"
 
 
 def prepare(path: Path, trial: Trial, port: int, timeout_s: float, capture: Capture | None = None) -> None:

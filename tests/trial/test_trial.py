@@ -20,7 +20,7 @@ from headwind.settings import Windows
 from headwind.testbed.agent import AgentDied
 from headwind.trial import trial as trial_module
 from headwind.trial.content import ByteRange, stretch_of
-from headwind.trial.probes import BULK_TRAINS, MOST_BULK_TRAINS, PROBE_REPEATS, rate_behind, send_bulk, unshaped_frames
+from headwind.trial.probes import BULK_TRAINS, MOST_BULK_TRAINS, PROBE_RESENDS, rate_behind, send_bulk, unshaped_frames
 from headwind.trial.trial import run_trial
 from headwind.workloads.h2load import H2load
 from impair.messages import RateEstimate
@@ -333,15 +333,15 @@ def test_probes_that_miss_are_sent_again_before_the_client_starts_and_that_is_ke
     assert len(missed["trains"]["downlink"]["probe"]["delays_s"]) > 0
     warning = "the network check failed once (uplink delay: measured 20.2 ms"
     assert result.proof.warnings[0].startswith(warning)
-    assert result.proof.warnings[0].endswith("), and passed when repeated")
+    assert result.proof.warnings[0].endswith("), and passed when the probes were sent again")
     assert len(world.applied) == 2
     assert world.order.count("client run") == 1
 
 
-def test_probes_are_repeated_so_often_and_no_more() -> None:
+def test_probes_are_sent_again_so_often_and_no_more() -> None:
     result = outcome_of(Sabotage(late=True))
     assert result.outcome is Outcome.INVALID
-    assert len(result.proof.counters["missed"]) == PROBE_REPEATS
+    assert len(result.proof.counters["missed"]) == PROBE_RESENDS
 
 
 class Sleepers:
