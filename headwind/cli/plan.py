@@ -6,6 +6,7 @@ import math
 import os
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 from rich.console import Console
@@ -14,7 +15,7 @@ from rich.table import Table
 
 from headwind.arm import Role
 from headwind.cli.doctor import lacking, lanes_here
-from headwind.format import about, blocks_text, counted, duration, enumerated
+from headwind.format import about, blocks_text, counted, duration, enumerated, listed
 from headwind.model import CONTROL_RATIO, Block, Matrix, Result, Trial
 from headwind.plan.arms import asked_of_tcp
 from headwind.plan.block_order import plan_block, plan_blocks
@@ -82,13 +83,17 @@ def _table(matrix: Matrix, trials: Sequence[Trial], forecast: Forecast, *, is_on
 
 
 def _twins_text(matrix: Matrix) -> str:
-    """The meaning of each self-check, in brackets; empty if there are none."""
+    """The meaning of each self-check, and its networks if not all have it, in brackets; empty if there are none."""
     if not matrix.selfcheck:
         return ""
-    arm, twins = matrix.selfcheck.arm, {twin for each in matrix.conditions for twin in matrix.selfcheck.twins(each)}
+    twins = {each.profile.name: matrix.selfcheck.twins(each) for each in matrix.conditions}
     meanings = {Role.AGAIN: "a second time", Role.SLOWER: f"over a {100 * CONTROL_RATIO:.0f} % slower network"}
-    texts = [f"{twin} is {arm} {meanings[twin.role]}" for twin in sorted(twins, key=str)]
-    return f" (self-checks: {', '.join(texts)})" if texts else ""
+    texts = []
+    for twin in sorted({*chain.from_iterable(twins.values())}, key=str):
+        names = [name for name, own in twins.items() if twin in own]
+        only = f", only in {listed(names)}" if len(names) < len(twins) else ""
+        texts.append(f"{twin} is {matrix.selfcheck.arm} {meanings[twin.role]}{only}")
+    return escape(f" (self-checks: {'; '.join(texts)})") if texts else ""
 
 
 def _print_notes(matrix: Matrix, forecast: Forecast, earlier: Sequence[Result], out: Console) -> None:

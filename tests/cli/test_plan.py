@@ -288,8 +288,10 @@ def test_the_plan_explains_its_self_checks_and_has_a_sum(tmp_path: Path) -> None
     check = SelfCheck(H2, again=("clean",), slower=("other",))
     matrix = fake.example_matrix(CLEAN, OTHER, repeat=Repetition(9, 60), selfcheck=check)
     shown = " ".join(plan_of(matrix, tmp_path).split())
-    explained = "h2-again is h2 a second time, h2-slower is h2 over a 10 % slower network"
+    explained = "h2-again is h2 a second time, only in clean; h2-slower is h2 over a 10 % slower network, only in other"
     assert f"of each network (self-checks: {explained}):" in shown
+    everywhere = replace(matrix, selfcheck=SelfCheck(H2, again=("clean", "other")))
+    assert "(self-checks: h2-again is h2 a second time):" in " ".join(plan_of(everywhere, tmp_path).split())
     forecast = Forecast(matrix.rules)
     assert f"both networks │ │ {about(sum(map(forecast.block_s, plan_blocks(matrix))))} │" in shown
     assert "blocks, min to max" in shown
