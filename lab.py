@@ -84,7 +84,7 @@ def print_warnings(matrix: Matrix, out: Console) -> None:
     from headwind.plan.doubts import notes_of, warnings_of
     from headwind.plan.minimum import too_few_blocks
 
-    for warning in filter(None, (*warnings_of(matrix), *notes_of(matrix), too_few_blocks(matrix))):
+    for warning in filter(None, (*warnings_of(matrix), too_few_blocks(matrix), *notes_of(matrix))):
         out.print(warning, markup=False)
 
 

@@ -128,6 +128,10 @@ class Arm:
         """Number of requests that its trial of a workload can have in flight, over all connections."""
         return prod(self.workload(usual).at_once())
 
+    def pipelines(self, usual: Workload) -> bool:
+        """True for an arm of HTTP/1.1 whose client pipelines the requests of a workload."""
+        return self.protocol is Protocol.H1 and self.workload(usual).pipelines()
+
 
 H1, H2, H3 = PLAIN = tuple(Arm(protocol.value, protocol) for protocol in Protocol)
 

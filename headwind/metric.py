@@ -318,6 +318,10 @@ class Workload(ABC):
         """Number of parallel connections, and of concurrent answers on each; by default one."""
         return 1, 1
 
+    def pipelines(self) -> bool:
+        """True if a connection of HTTP/1.1 gets a further request before the answer to the one before."""
+        return False
+
     def least(self) -> tuple[int, int]:
         """Minimum work of any trial: sequential requests (each waits for an answer), and bytes of bodies."""
         return 1, 0

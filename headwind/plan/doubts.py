@@ -53,7 +53,7 @@ def notes_of(matrix: Matrix) -> list[str]:
     """Notes as they are printed: networks that reorder packets or are left out, and what else a comparison mixes in."""
     found = (
         *_reordering(matrix), *_lasting(matrix), *_overwritten(matrix), *_left_out(matrix), *confounded(matrix),
-        *_unlike(matrix),
+        *_unlike(matrix), *_pipelining(matrix),
     )  # fmt: skip
     return [f"note: {sentence}" for sentence in found]
 
@@ -74,6 +74,20 @@ def _unlike(matrix: Matrix) -> Iterator[str]:
                 else f"{load} is judged by {by} alone, which favours the first of {arms}"
             )
             yield f"{effect}: the wait before a request is sent is left out; `mean_done_s` includes it"
+
+
+def _pipelining(matrix: Matrix) -> Iterator[str]:
+    """A note on workloads that every arm of HTTP/1.1 pipelines."""
+    names = []
+    for workload in dict.fromkeys(condition.workload for condition in matrix.conditions):
+        pipelining = {arm.protocol for arm in matrix.arms if arm.pipelines(workload)}
+        if pipelining and all(arm.pipelines(workload) for arm in matrix.arms if arm.protocol in pipelining):
+            names.append(workload.name)
+    if names:
+        yield (
+            f"HTTP/1.1 pipelines the requests of {enumerated(map(quoted, names))}, because `streams` is above 1; "
+            "browsers do not: an arm such as `h1-one: {protocol: h1, streams: 1}` sends one at a time"
+        )
 
 
 def _lasting(matrix: Matrix) -> Iterator[str]:

@@ -173,6 +173,10 @@ class H2load(Workload):
         """Connections, and concurrent requests on each; not more than there are requests for each connection."""
         return self.connections, max(1, min(self.streams, self.requests // self.connections))
 
+    def pipelines(self) -> bool:
+        """True with several requests at once on a connection: h2load pipelines them in HTTP/1.1."""
+        return self.streams > 1 and self.requests > self.connections
+
     def least(self) -> tuple[int, int]:
         """Rounds of the busiest connection, and bytes of all bodies."""
         connections, streams = self.at_once()
@@ -194,8 +198,8 @@ class H2load(Workload):
         if self.streams >= each:
             up_to = "up to " if self.requests % self.connections else ""
             at_once = f"{up_to}{counted(each, 'request')} on each{', all at once' if each > 1 else ''}"
-        is_pipelined = min(self.streams, each) > 1 and "h1" in protocols
-        pipelined = " (pipelined in HTTP/1.1, which browsers do not do)" if is_pipelined else ""
+        is_named = "h1" in protocols and self.pipelines()
+        pipelined = " (pipelined in HTTP/1.1, which browsers do not do)" if is_named else ""
         return (
             f"{counted(self.requests, 'request')} for the path {self.path}, over "
             f"{counted(self.connections, 'connection')}, {at_once}{pipelined}, "

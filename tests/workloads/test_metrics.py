@@ -414,6 +414,27 @@ def test_times_per_request_compare_arms_with_equally_many_requests_in_flight(
     assert all(each.startswith(note) for each in notes)
 
 
+@pytest.mark.parametrize(
+    ("protocols", "written", "is_noted"),
+    [
+        ("[h1, h2]", "requests: 60, connections: 2, streams: 30", True),
+        ("[h1, h2]", "requests: 60, connections: 2", False),
+        ("[h1, h2]", "requests: 2, connections: 2, streams: 30", False),
+        ("[h1, h2]\narms: {h1-one: {protocol: h1, streams: 1}}", "requests: 60, connections: 2, streams: 30", False),
+        ("[h2, h3]", "requests: 60, connections: 2, streams: 30", False),
+        ("[h1, h2]", "kind: objects, requests: 60, size: 10kB", False),
+        ("[h1, h2]", "kind: page, requests: 60, size: 10kB", False),
+    ],
+)
+def test_a_workload_that_http1_pipelines_has_a_note(
+    protocols: str, written: str, is_noted: bool, tmp_path: Path
+) -> None:
+    text = f"protocols: {protocols}\nprofiles: {{clean: {{}}}}\nworkloads: {{api: {{{written}}}}}\n"
+    notes = [each for each in notes_of(load(text, tmp_path)) if "pipelines" in each]
+    assert len(notes) == is_noted
+    assert all(each.startswith("note: HTTP/1.1 pipelines the requests of `api`, because") for each in notes)
+
+
 def test_no_other_file_of_the_host_names_a_metric() -> None:
     names = re.compile(r"""["'.]({})\b""".format("|".join(metric.key for metric in H2load.metrics)))
     files = [file for file in (ROOT / "headwind").rglob("*") if file.suffix in (".py", ".j2", ".js")]
