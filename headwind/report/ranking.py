@@ -17,7 +17,7 @@ from headwind.report.networks import Network, networks_of
 from headwind.report.sweeps import sweeps_of
 from headwind.report.trust import noise_floors
 from headwind.report.verdicts import has_forecast, is_own
-from headwind.run.data import RunData, is_data
+from headwind.run.data import RunData, is_data, was_stopped
 from headwind.verdicts.ended import complete
 from headwind.verdicts.findings import Rows
 from headwind.verdicts.judgement import Judgement
@@ -38,7 +38,7 @@ class Standing:
     network: Network
     known: tuple[Known, ...]  # every comparison, those of the newest protocol first
     cells: Mapping[Pair, Cell]
-    rows: Rows
+    rows: Rows  # without blocks of which every trial was stopped with the run
     medians: Mapping[Arm, Observed]  # of the primary metric, for every arm that gave data
     timeouts: Mapping[Arm, int]  # number of timeouts
     untimed: Mapping[Arm, int]  # number of trials that ended without doing their work
@@ -155,7 +155,9 @@ def _rank(standing: Standing) -> tuple[int, bool, bool, float]:
 def _standing(
     data: RunData, condition: Condition, network: Network, known: Sequence[Known], floors: Floors, more: str
 ) -> Standing:
-    rows = data.rows.get(condition.id, {})
+    rows = {
+        index: row for index, row in data.rows.get(condition.id, {}).items() if not all(map(was_stopped, row.values()))
+    }
     metric = condition.workload.primary()
     marks: dict[Arm, list[Observed]] = {}
     stopped = Counter[Arm]()

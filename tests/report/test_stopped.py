@@ -138,6 +138,18 @@ def test_a_network_with_trials_is_run_although_no_block_is_complete(data: RunDat
     assert answer.gaps == ("Not run: loss.",)
 
 
+def test_a_network_whose_only_trial_was_stopped_is_in_not_run_and_has_no_row(data: RunData) -> None:
+    """`delay, 0 blocks` was a row of the terminal's table, above `Not run: delay, loss.`."""
+    kept = [each for each in data.results if each.trial.block.condition.id == "clean/article" or was_stopped(each)]
+    seen = replace(data, results=tuple(kept), judge=None)
+    console = Console(width=140, color_system=None, record=True)
+    with console.capture() as shown:
+        print_summary(seen, console)
+    assert not re.search(r"^delay, ", shown.get(), re.MULTILINE)
+    assert answer_of(seen).gaps[0].startswith("Not run: delay, loss")
+    assert "2 not run" in answer_of(seen).headline
+
+
 def test_trials_that_were_stopped_and_not_repeated_did_not_run(data: RunData) -> None:
     """`All 121 trials ran: 116 ok, 5 stopped` after a resume that repeated none of them."""
     few = replace(data.matrix, conditions=data.matrix.conditions[:1])
