@@ -91,7 +91,7 @@ lab-report: $(RUNTIME) ## Regenerate the report of RUN=reports/<run-id> (default
 	@$(A_RUN)
 	exec $(PY) lab.py report "$(RUN)" $(ARGS)
 
-lab-compare: $(RUNTIME) ## Report which protocols became faster or slower relative to the other protocols; BASE=reports/<run-id> is the earlier run, RUN=reports/<run-id> the later one (default: the newest run)
+lab-compare: $(RUNTIME) ## Compare RUN=reports/<run-id> (default: the newest run) with the earlier run BASE=reports/<run-id>: which protocols became faster or slower relative to the others?
 	@$(A_RUN)
 	@test -n "$(BASE)" || { echo "headwind: name the earlier run: make lab-compare BASE=reports/<run-id>" >&2; exit 2; }
 	exec $(PY) lab.py compare "$(BASE)" "$(RUN)" $(ARGS)
@@ -115,7 +115,7 @@ test: $(if $(ARGS),,begin-images) check pytest ## Install what the tests need, t
 test-thorough: export HEADWIND_THOROUGH := yes # tests/sizes.py
 test-thorough: test ## Like `make test`, but property tests try more cases, and simulations are longer
 
-test-kernels: $(DEV) docker ## Run the acceptance suite and the matrices of the repository with Linux 6.1, 6.12 and 7.2 in the router
+test-kernels: $(DEV) docker ## Run the acceptance suite and the matrices of the repository with netem of Linux 6.1, 6.12 and 7.2 (user-mode kernels in the router)
 	@$(PY) -m pytest --kernels tests/net/test_engine.py tests/net/test_old_kernels.py tests/net/test_kernels.py $(ARGS)
 
 check: check-ruff check-mypy check-spelling check-yaml check-shell check-docker ## Run the linters and the type checker

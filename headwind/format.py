@@ -52,8 +52,8 @@ def measured(quantity: str, value: float | None) -> str:
 
 
 def plus_minus(quantity: str, deviation: float) -> str:
-    """A measured deviation: `± 3.84 ms`; that of a share in percentage points: `± 0.5 points`."""
-    return f"\N{PLUS-MINUS SIGN} {measured(quantity, deviation).replace('%', 'points')}"
+    """A measured deviation: `± 3.84 ms`; that of a share: `± 0.5 percentage points`."""
+    return f"\N{PLUS-MINUS SIGN} {measured(quantity, deviation).replace('%', 'percentage points')}"
 
 
 def setting(quantity: str, value: float | None) -> str:

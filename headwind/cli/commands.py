@@ -210,7 +210,7 @@ def command_published(options: argparse.Namespace) -> int:
 
 
 def command_advise(options: argparse.Namespace) -> int:
-    """Derive a rule by which nginx offers HTTP/3 only on networks where it helps; print it as nginx configuration."""
+    """Derive a rule by which nginx offers HTTP/3 only to clients on networks where it helps; print it for nginx."""
     from headwind.cli.advise import print_advice
     from headwind.cli.console import console
     from headwind.cli.runs import run_folders
@@ -494,7 +494,7 @@ MEASURING = {  # commands, what --budget does, and its default
         ),
         "the budget in the matrix",
     ),
-    "experiments": ("share this time among all experiments", "each has the budget in its matrix"),
+    "experiments": ("total time of all experiments together, such as 15min or 2h", "each has the budget in its matrix"),
 }  # fmt: skip
 
 
@@ -518,7 +518,7 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
     commands.choices["run"].add_argument(
         "--resume",
         metavar="RUN",
-        help="continue an earlier run, given by its folder or id, with its own matrix: give no matrix file",
+        help="continue the earlier run RUN (its folder or id); it keeps its own matrix, so name no matrix file",
     )
     how_to_capture(commands.choices["run"])
     commands.choices["experiments"].add_argument(

@@ -69,9 +69,9 @@ def how_to_capture(command: argparse.ArgumentParser) -> None:
         metavar="CONDITION",
         action="append",
         default=[],
-        help="at the end, run one extra trial in CONDITION for each protocol and each entry of `arms` (a protocol with "
-        "settings), and keep its packets, TLS keys and logs; these trials do not count in the results. CONDITION is "
-        "PROFILE/WORKLOAD, PROFILE (all its workloads) or `all`; may be repeated",
+        help="at the end, run extra trials in CONDITION, one of each protocol (with `arms` in the matrix: each arm), "
+        "and keep their packets, TLS keys and logs; they do not count in the results. CONDITION is PROFILE/WORKLOAD, "
+        "PROFILE (all its workloads) or `all`; may be repeated",
     )
 
 
@@ -99,8 +99,8 @@ def how_to_report(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--output",
         metavar="FILE",
-        help="write the page to FILE. For one run, report.html is written as well; for several, FILE replaces the "
-        "default: a file named after all the runs, next to the first run's folder",
+        help="write the page to FILE. With one run, report.html is written as well. With several, only FILE is "
+        "written; without this option, a file named after all the runs, next to the first run's folder",
     )
 
 
@@ -118,7 +118,7 @@ def how_to_publish(command: argparse.ArgumentParser) -> None:
         "run",
         nargs="+",
         metavar="RUN",
-        help="folder or id of a run whose matrix has the key `published`, such as those of `lab.py experiments`; if "
+        help="folder or id of a run whose matrix has the key `published`, as in the runs of `lab.py experiments`; if "
         "several runs measured the same published number, the last one given counts",
     )
     command.add_argument("--write", metavar="FILE", help="write to this .md or .html file instead of the terminal")

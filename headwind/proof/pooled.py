@@ -67,7 +67,7 @@ class Pooled:
 
     @property
     def text(self) -> str:
-        """A finding: `downlink loss 2.2 % instead of 2 % (h3: 40,000 packets, detection limit ± 0.17 points)`."""
+        """A finding, such as `downlink loss 2.2 % instead of 2 %`, with the packets that it was measured from."""
         arms = ", ".join(arm.name for arm in self.arms)
         figure = measured(self.quantity, self.measured)
         limit = f"{self.count:,} {self.of}, detection limit {plus_minus(self.quantity, self.resolution)}"

@@ -36,7 +36,7 @@ MOSTLY = 0.8  # of a total: a part of this size is reported
 EARLY = 0.5  # of the time until all was done: an earlier end of the first nine tenths is reported
 BUSY = 0.5  # of a total: an arm that worked less waited for something else
 NINE_TENTHS, ALL = 0.9, 1.0  # shares of the requests
-LAST_TENTH = "while the last tenth of the requests finished"
+LAST_TENTH = "between 90 % and 100 % of the requests done"
 
 Seconds = Callable[[Result], float | None]  # seconds that a finished trial spent on something
 Pairs = Sequence[tuple[Result, Result]]  # the faster and the slower trial of each block in which both finished
@@ -131,24 +131,27 @@ def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator
 def _others(standing: Standing) -> Iterator[str]:
     """Sentences on leads by other metrics, without a cause: `By mean completion time, HTTP/2 beats HTTP/3.`.
 
-    Arms that beat the same ones share a sentence.
+    A metric has one sentence, and arms that beat the same ones are named together.
     """
     losers: dict[tuple[str, Arm], list[str]] = {}
     for finding in (finding for known in standing.known for finding in known.others if leader(finding)):
         winner, loser = sides(finding)
         losers.setdefault((finding.metric.label, winner), []).append(arm_name(loser))
-    winners: dict[tuple[str, str], list[str]] = {}
+    winners: dict[str, dict[str, list[str]]] = {}
     for (metric, winner), names in losers.items():
         who = enumerated(names) if len(names) <= MOST_NAMED else f"{len(names)} others"
-        winners.setdefault((metric, who), []).append(arm_name(winner))
-    for (metric, who), ahead in winners.items():
-        yield f"By {metric}, {enumerated(ahead)} {'beat' if ahead[1:] else 'beats'} {who}."
+        winners.setdefault(metric, {}).setdefault(who, []).append(arm_name(winner))
+    for metric, by_losers in winners.items():
+        leads = (f"{enumerated(ahead)} {'beat' if ahead[1:] else 'beats'} {who}" for who, ahead in by_losers.items())
+        yield f"By {metric}, {'; '.join(leads)}."
 
 
 def _losers(accounts: Sequence[Account]) -> str:
     """The losers with their losses: `HTTP/1.1 by 24.0 s and HTTP/2 by 10.2 s`."""
     finished = (
-        " (each in the blocks that both of the two finished)" if accounts[1:] else " in blocks that both finished"
+        " (medians of different blocks: each pair's, where both finished)"
+        if accounts[1:]
+        else " in blocks that both finished"
     )
     where = finished if any(account.is_partial for account in accounts) else ""
     if len(accounts) <= MOST_NAMED:
@@ -282,13 +285,13 @@ def _mostly_handshake(standing: Standing, arms: Sequence[Arm]) -> Iterator[str]:
     name, total_name = handshake_name(workload), workload.primary().label
     if len(shares) > MOST_NAMED:
         least = f"{math.floor(100 * min(shares.values()))} % of the {total_name}"
-        yield f"In half of the trials, the {name} takes at least {least} in {len(shares)} rows."
+        yield f"In the median trial, the {name} takes at least {least} in {len(shares)} rows."
     elif len(shares) > 1:
         shown = (f"{math.floor(100 * share)} % ({arm_name(arm)})" for arm, share in shares.items())
-        yield f"In half of the trials, the {name} takes at least {enumerated(shown)} of the {total_name}."
+        yield f"In the median trial, the {name} takes {enumerated(shown)} of the {total_name}."
     for arm, share in shares.items() if len(shares) == 1 else ():
         taken = f"{math.floor(100 * share)} % of the {total_name}"
-        yield f"In half of the trials of {arm_name(arm)}, the {name} takes at least {taken}."
+        yield f"In the median trial of {arm_name(arm)}, the {name} takes {taken}."
 
 
 def _early(tracks: Sequence[Track], word: str) -> Iterator[str]:

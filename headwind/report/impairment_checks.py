@@ -65,7 +65,7 @@ class Truth:
 
     @property
     def detection_limit(self) -> str:
-        """Detection limit of all trials together: `40,000 packets: detection limit ± 0.2 points`.
+        """Detection limit of all trials together: `40,000 packets: detection limit ± 0.2 percentage points`.
 
         Empty without such a test.
         """

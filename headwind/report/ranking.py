@@ -143,7 +143,7 @@ def forecast_of(item: Open) -> str:
     blocks, least = item.outlook.blocks, item.outlook.low
     more = f"at least {least} more blocks" if least else "hundreds more blocks"
     more = f"about {counted(blocks, 'more block')}" if blocks else more
-    return f"{more} until each comparison is sure{by}"
+    return f"{more} needed until each comparison is sure{by}"
 
 
 def _rank(standing: Standing) -> tuple[int, bool, bool, float]:

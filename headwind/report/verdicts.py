@@ -197,7 +197,7 @@ def apart_text(finding: Finding) -> str:
     """The largest difference that the interval leaves open: `at most 1.19x`."""
     most = most_apart(finding.comparison.interval)
     if math.isinf(most):
-        return "no limits, because trials are unfinished"
+        return "anything is possible, because trials are unfinished"
     looks_as_margin = two(most) == two(1 + finding.rule.margin_ratio)  # 1.046 and 1.054 are not alike
     return f"at most {f'{most:.3f}' if looks_as_margin else two(most)}x"
 
@@ -223,7 +223,7 @@ def possible_text(lead: Interval) -> str:
         if reached:
             is_fast = math.isinf(high)
             return f"at most {reached[0]}, or {'faster' if is_fast else 'slower'} by any factor"
-        return f"not {ends[0][1]}" if ends else "no limits, because trials are unfinished"
+        return f"not {ends[0][1]}" if ends else "anything is possible, because trials are unfinished"
     return " to ".join(reached) if reached[1:] else f"at most {reached[0]}" if reached else "equal"
 
 

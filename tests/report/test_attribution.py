@@ -111,7 +111,7 @@ def test_a_total_that_is_little_else_than_its_handshake_is_told_with_when_the_re
     last = told(data).sentences[-2:]
     h1, h2, h3 = (f"{math.floor(100 * share)} %" for share in shares)
     parts = f"{h1} (HTTP/1.1), {h2} (HTTP/2) and {h3} (HTTP/3)"
-    assert last[0] == f"In half of the trials, the slowest handshake takes at least {parts} of the total time."
+    assert last[0] == f"In the median trial, the slowest handshake takes {parts} of the total time."
     assert last[1] == "In the median trial, 90 % of the requests were done within 1.90 s with every protocol."
 
 
@@ -121,7 +121,7 @@ def test_where_only_one_total_is_its_handshake_that_one_is_named() -> None:
         return {"total_s": total_s, "connect_max_s": total_s * (0.901 if trial.arm is H3 else 0.5)}
 
     assert (
-        "In half of the trials of HTTP/3, the slowest handshake takes at least 90 % of the total time."
+        "In the median trial of HTTP/3, the slowest handshake takes 90 % of the total time."
         in told(run(only_h3)).sentences
     )
 
@@ -203,8 +203,8 @@ def test_where_a_difference_lies_is_said_when_its_cause_is_not_known() -> None:
         told(run(late))
         .sentences[0]
         .endswith(
-            "; no counter accounts for these leads, but nearly all of them arose while "
-            "the last tenth of the requests finished."
+            "; no counter accounts for these leads, but nearly all of them arose "
+            "between 90 % and 100 % of the requests done."
         )
     )
 
@@ -259,8 +259,8 @@ def test_a_difference_says_if_some_blocks_have_none() -> None:
     led = [sentence for sentence in told(data_of(stopped)).sentences if " HTTP/1.1 by " in sentence]
     assert led
     for sentence in led:
-        where = "(each in the blocks that both of the two finished)" if " and " in sentence else "in blocks that both"
-        assert where in sentence
+        several = "(medians of different blocks: each pair's, where both finished)"
+        assert (several if " and " in sentence else "in blocks that both") in sentence
 
 
 def test_a_median_trial_that_was_stopped_leaves_its_progress_as_far_as_it_came() -> None:

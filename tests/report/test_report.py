@@ -239,7 +239,7 @@ def test_a_network_that_was_not_the_requested_one_is_marked() -> None:
 
 def test_measured_values_are_those_of_every_network_but_the_slower_one_of_a_self_check() -> None:
     """They were said to be of all trials; the slower twin's have another network."""
-    said = "from the packets of all trials except the slower ones of the self-check."
+    said = "from the packets of all trials except those of HTTP/2 (slower)."
     assert said in words(section(parse(page_of("checked")), "truth"))
     assert "from the packets of all trials." in words(section(parse(page_of("small")), "truth"))
 
