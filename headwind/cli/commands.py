@@ -210,7 +210,7 @@ def command_published(options: argparse.Namespace) -> int:
 
 
 def command_advise(options: argparse.Namespace) -> int:
-    """Derive a rule by which nginx offers HTTP/3 only to clients on networks where it helps; print it for nginx."""
+    """Derive and print an nginx configuration that offers HTTP/3 only to clients on networks where it helps."""
     from headwind.cli.advise import print_advice
     from headwind.cli.console import console
     from headwind.cli.runs import run_folders
@@ -315,7 +315,7 @@ def command_try_server(options: argparse.Namespace) -> int:
 
 
 def command_worker(options: argparse.Namespace) -> int:
-    """Make this machine a worker for runs that are started on another machine, until Ctrl-C."""
+    """Until Ctrl-C, make this machine a worker for runs that are started on another machine."""
     from headwind.cli.cluster import work
 
     work(options.address, options.name, say, dependencies_of(options))
@@ -494,7 +494,7 @@ MEASURING = {  # commands, what --budget does, and its default
         ),
         "the budget in the matrix",
     ),
-    "experiments": ("total time of all experiments together, such as 15min or 2h", "each has the budget in its matrix"),
+    "experiments": ("total time of all experiments together", "each has the budget in its matrix"),
 }  # fmt: skip
 
 

@@ -69,7 +69,7 @@ def how_to_capture(command: argparse.ArgumentParser) -> None:
         metavar="CONDITION",
         action="append",
         default=[],
-        help="at the end, run extra trials in CONDITION, one of each protocol (with `arms` in the matrix: each arm), "
+        help="at the end, run extra trials in CONDITION, one of each protocol (or of each of the matrix's `arms`), "
         "and keep their packets, TLS keys and logs; they do not count in the results. CONDITION is PROFILE/WORKLOAD, "
         "PROFILE (all its workloads) or `all`; may be repeated",
     )
@@ -99,8 +99,8 @@ def how_to_report(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--output",
         metavar="FILE",
-        help="write the page to FILE. With one run, report.html is written as well. With several, only FILE is "
-        "written; without this option, a file named after all the runs, next to the first run's folder",
+        help="write the page to FILE, of one run also to report.html (default: only to report.html; of several runs, "
+        "to a file named after all of them, next to the first run's folder)",
     )
 
 

@@ -104,8 +104,8 @@ class Reporter:
         if self._scheduler.lanes == 1 or is_short == (condition.id in self._alone):
             return
         self._alone ^= {condition.id}
-        alone = f"the next blocks of {where} run without others: CPUs were short in half of its trials"
-        again = f"the next blocks of {where} may run in parallel again: CPUs sufficed in most of its trials"
+        alone = f"{where}: further blocks run alone, because CPUs were short in half of its trials"
+        again = f"{where}: further blocks may run in parallel again, because CPUs sufficed in most of its trials"
         self._out.print(escape(alone if is_short else again), highlight=False)
 
     def _print_early(self, condition: Condition) -> None:

@@ -167,9 +167,10 @@ def _why(matrix: Matrix, data: RunData) -> str:
     left = [pair for item in data.still_open for pair in item.pairs if not pair.is_check]
     left += [line.pair for line in data.judgement.compared if line.condition.id in data.unchanged]
     if left:
-        verb = "is" if len(left) == 1 else "are"
+        every = len(data.judgement.compared)
+        verb = "is" if every == 1 else "are"
         by = " by any metric" if len({each for item in data.judgement.open for each in item.judged}) > 1 else ""
-        return f"{len(left)} of {counted(len(data.judgement.compared), 'comparison')} {verb} not sure{by}"
+        return f"{every - len(left)} of {counted(every, 'comparison')} {verb} sure{by}"
     if matrix.find:
         return "The search is not finished"
     short = [each for each in matrix.conditions if complete(data.rows.get(each.id, {})) < matrix.repeat.least]
@@ -198,8 +199,12 @@ def _effect(scheduler: Scheduler, more: More) -> str:
         return f"another {about(more.budget_s)} {NO_RESULT}"
     which = "" if len(fitting) == len(names) else f" ({listed([names[each] for each in fitting])})"
     of = counted(len(names), matrix.place)
-    below = f"; {len(more.missing)} below the minimum have no forecast yet" if more.missing else ""
-    return f"another {about(more.budget_s)} may make more comparisons sure in {len(fitting)} of {of}{which}{below}"
+    below = (
+        f"; too early to say for {len(more.missing)} with fewer than {matrix.repeat.least} blocks"
+        if more.missing
+        else ""
+    )
+    return f"another {about(more.budget_s)} may make more of them sure in {len(fitting)} of {of}{which}{below}"
 
 
 def _unverified(data: RunData) -> set[str]:

@@ -107,7 +107,7 @@ def what_a_budget_settles(
     first = min(costs, key=lambda name: costs[name])
     alone = f" ({names[first]} alone needs about {about(costs[first])})"
     where = (
-        f" in {listed([names[name] for name in short])}: too few blocks there for a sure result, or none" if fitting
+        f" in {listed([names[name] for name in short])}, so nothing would be sure there" if fitting
         else f" in any {matrix.place}{alone}, so nothing would be sure" if len(costs) > 1
         else ", so nothing would be sure"
     )  # fmt: skip
@@ -121,4 +121,4 @@ def what_a_budget_settles(
 
 def on_lanes(lanes: int) -> str:
     """Note on the number of lanes for which a forecast holds; empty for one."""
-    return f" (forecast for {lanes} lanes)" if lanes > 1 else ""
+    return f" (with {lanes} testbeds in parallel)" if lanes > 1 else ""

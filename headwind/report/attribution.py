@@ -36,7 +36,7 @@ MOSTLY = 0.8  # of a total: a part of this size is reported
 EARLY = 0.5  # of the time until all was done: an earlier end of the first nine tenths is reported
 BUSY = 0.5  # of a total: an arm that worked less waited for something else
 NINE_TENTHS, ALL = 0.9, 1.0  # shares of the requests
-LAST_TENTH = "between 90 % and 100 % of the requests done"
+LAST_TENTH = "in the last 10 % of the requests"
 
 Seconds = Callable[[Result], float | None]  # seconds that a finished trial spent on something
 Pairs = Sequence[tuple[Result, Result]]  # the faster and the slower trial of each block in which both finished

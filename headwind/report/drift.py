@@ -42,9 +42,11 @@ def drift_text(data: RunData, usual: Mapping[Key, float]) -> str:
         of_arms.setdefault(arm, []).append(relative)
     together = len({statistics.median(values) > 1 for values in of_arms.values()}) == 1
     verb = "longer" if middles[worst] > 1 else "less"
-    who = "all protocols together" if together else "not all protocols alike"
+    who = "all protocols" if together else "some protocols"
     size = abs(middles[worst] - 1)
-    took = f"trials took {measured('drift_ratio', size)} {verb} than the median of their condition and protocol, {who}"
+    took = (
+        f"trials of {who} took {measured('drift_ratio', size)} {verb} than the median of their condition and protocol"
+    )
     return f"The run is cut into ten equal periods. In the one that deviates most, {took}."
 
 

@@ -13,6 +13,7 @@ from headwind.report.times_table import Row
 from headwind.run.codec import State
 from headwind.run.data import RunData, was_stopped
 from headwind.run.journal import STOPPED_WITH_RUN
+from headwind.verdicts.ended import complete
 from impair.profile import Direction, Profile
 
 ARROWS = {Direction.DOWNLINK: "\N{DOWNWARDS ARROW}", Direction.UPLINK: "\N{UPWARDS ARROW}"}
@@ -63,7 +64,8 @@ def how_far(data: RunData) -> str:
     if is_over and is_adaptive and is_short:
         short = f"{counted(missing, 'trial')} {'is' if missing == 1 else 'are'} missing"
         blocks = counted(data.matrix.repeat.least, "block")
-        where = f"in every {data.matrix.place}"
+        few = sum(complete(data.rows.get(each.id, {})) < data.matrix.repeat.least for each in data.matrix.conditions)
+        where = f"in {few} of {counted(len(data.matrix.conditions), data.matrix.place)}"
         return f"The budget was too short for {blocks} {where}: {short}. {counted(done, 'trial')} ran."
     if is_over:
         return ran

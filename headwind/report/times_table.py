@@ -245,7 +245,7 @@ def _of_networks(data: RunData, concerned: Sequence[tuple[str, Result]]) -> str:
         return merged if is_everywhere else f"in {listed(list(found))}: {merged}"
     first, *others = sorted(found, key=lambda name: -len(found[name]))
     also = listed([f"{len(found[name])} in {name}" for name in others])
-    return f"({len(found[first])} in {first}, whose numbers follow; {also}): {_merged(found[first])}"
+    return f"({len(found[first])} in {first}): {_merged(found[first])}; similar: {also}"
 
 
 def _merged(texts: Sequence[str]) -> str:

@@ -134,15 +134,10 @@ def _noise(data: RunData) -> str:
     if max(floors.values()) <= margin:
         places = counted(len(floors), data.matrix.place).partition(" ")[2]
         where = f" in the {places} {named([names[name] for name in floors])}" if len(floors) <= MOST_FLOORS else ""
-        return (
-            f"measured noise: the median ratio of {arms} to itself is within {setting('margin_ratio', margin)} of 1"
-            f"{where if left else ''}{left}"
-        )
+        within = f"within {setting('margin_ratio', margin)}"
+        return f"noise floor ({arms} against itself): {within}{where if left else ''}{left}"
     by = enumerated(f"{1 + floor:.2f}x in {names[name]}" for name, floor in shown.items())
-    return (
-        f"measured noise: the median ratio of {arms} to itself may be up to {by}, so smaller leads there may be "
-        f"noise{left}"
-    )
+    return f"noise floor ({arms} against itself): up to {by}; smaller leads there may be noise{left}"
 
 
 def _undetected(data: RunData) -> Iterator[str]:

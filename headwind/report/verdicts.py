@@ -301,9 +301,12 @@ def more_text(item: Open) -> str:
     if not has_forecast(item):
         return "too few blocks for a forecast"
     if item.allows(item.soonest) and item.soonest.blocks != item.outlook.blocks:
-        first = f"next sure result{_by(item, item.soonest)} {_forecast_text(item, item.soonest, 'after ')}"
+        by = _by(item, item.soonest)
+        first = (
+            f"the next comparison will probably be sure {_forecast_text(item, item.soonest, 'after ')}{by and f',{by}'}"
+        )
         every = _forecast_text(item, item.outlook, "after ")
-        return f"{first}; all of them{' ' if every.startswith('after') else ': '}{every}"
+        return f"{first}; all its comparisons{' ' if every.startswith('after') else ': '}{every}"
     by = _by(item, item.outlook) if item.outlook.blocks is not None else ""
     text = _forecast_text(item, item.outlook, f"will probably be sure{by} after " if by else "")
     return f"needs {text}" if text.startswith("at least") else text

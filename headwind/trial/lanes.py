@@ -244,7 +244,7 @@ class Lanes:
         """Bring up all wanted lanes, and continue without those that fail."""
         further = [site.lanes[0].another(next(self._numbers)) for _ in range(site.wanted - len(site.lanes))]
         takes = about(len(further) * site.lanes[0].up_s)
-        self._say(f"bringing up {counted(len(further), 'more testbed')}, to measure in parallel (about {takes})")
+        self._say(f"bringing up {counted(len(further), 'more testbed')} (about {takes}), to measure in parallel")
         site.lanes += further
         opened = list(zip(further, _opened(further), strict=True))
         for lane, done in opened:

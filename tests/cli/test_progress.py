@@ -157,9 +157,9 @@ def test_the_end_of_a_block_says_when_its_condition_begins_and_ceases_to_run_wit
             shown.reporter.begun(1, trial)
             shown.finished(replace(fake.ok(trial, 1.0), metrics=metrics))
         shown.reporter.ended(1)
-    alone = "the next blocks of clean [b] run without others: CPUs were short in half of its trials"
-    again = "the next blocks of clean [b] may run in parallel again: CPUs sufficed in most of its trials"
-    lines = [line for line in shown.lines if line.startswith("the next blocks")]
+    alone = "clean [b]: further blocks run alone, because CPUs were short in half of its trials"
+    again = "clean [b]: further blocks may run in parallel again, because CPUs sufficed in most of its trials"
+    lines = [line for line in shown.lines if ": further blocks " in line]
     assert lines == [alone, again]
     assert shown.lines.index(alone) > 1, "not before the second block has ended"
 
@@ -353,8 +353,7 @@ def test_a_budget_that_is_too_short_for_the_minimum_says_beforehand_what_can_be_
     said = " ".join(shown.out.getvalue().split())
     # Each has a block already.
     assert said == (
-        "1 min is probably too short for the minimum of 9 blocks in clean: too few blocks there for a sure result, "
-        "or none; "
+        "1 min is probably too short for the minimum of 9 blocks in clean, so nothing would be sure there; "
         "`--budget 3min` is probably enough for both networks."
     )
     roomy = Shown(terminal=False, matrix=replace(matrix, repeat=Repetition(9, 60, budget_s=6000.0)))

@@ -34,8 +34,7 @@ def test_nothing_is_judged_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             monkeypatch.setattr(Judge, name, None)
         why, *_, command = how_to_resume(run, data)
     assert why.startswith(
-        "6 of 6 comparisons are not sure by any metric; another 15 min may make more comparisons sure in 2 of 2 "
-        "networks"
+        "0 of 6 comparisons are sure by any metric; another 15 min may make more of them sure in 2 of 2 networks"
     )
     assert command.endswith(" --budget 15min")
 
@@ -92,7 +91,7 @@ def test_nothing_is_sure_in_a_network_that_did_not_change(tmp_path: Path) -> Non
 
 def test_a_budget_that_is_too_short_for_the_minimum_is_not_repeated(tmp_path: Path) -> None:
     why, *details, command = resumed(tmp_path, 240.0)
-    assert why == "6 of 6 comparisons are not sure by any metric."
+    assert why == "0 of 6 comparisons are sure by any metric."
     assert "  Blocks still to run (minimum 9): clean 6, delay 6; 8 min will probably complete them." in details
     assert "  Another 4 min would be too short for the minimum of 9 blocks in delay." in details
     assert command.endswith(" --budget 8min")
@@ -110,7 +109,7 @@ def test_a_block_that_was_cut_short_is_missing(tmp_path: Path) -> None:
 
 def test_a_budget_that_is_long_enough_is_repeated(tmp_path: Path) -> None:
     why, *details, command = resumed(tmp_path, 480.0)
-    assert why == "6 of 6 comparisons are not sure by any metric.", "nothing is promised from less than the minimum"
+    assert why == "0 of 6 comparisons are sure by any metric.", "nothing is promised from less than the minimum"
     assert not any(word in line for line in details for word in ("soonest", "Probably"))
     assert not any("too short" in line for line in details)
     assert command.endswith(" --budget 8min")
@@ -120,7 +119,7 @@ def test_the_budget_that_was_given_last_is_the_one_that_is_proposed(tmp_path: Pa
     facts = {**fake.ENVIRONMENT, LAST_BUDGET: 1200.0}
     with fake.recorded(tmp_path, MATRIX, fake.ok_results(replace(MATRIX, repeat=Repetition.fixed(3))), facts) as run:
         why, *_, command = how_to_resume(run, RunData.of(run))
-    assert "; another 20 min may make more comparisons sure in 2 of 2 networks" in why
+    assert "; another 20 min may make more of them sure in 2 of 2 networks" in why
     assert command.endswith(" --budget 20min")
 
 
@@ -142,10 +141,10 @@ def ended(folder: Path, repeat: Repetition, first: Outlook | None, **second: Any
 @pytest.mark.parametrize(
     ("outlook", "most", "promised"),
     [
-        (Outlook(5, 1, None), 60, "another 15 min may make more comparisons sure in 2 of 2 networks."),
-        (Outlook(60, 1, None), 60, "another 15 min may make more comparisons sure in 1 of 2 networks (clean)."),
-        (Outlook(None, 1, None), 60, "another 15 min may make more comparisons sure in 1 of 2 networks (clean)."),
-        (Outlook(5, 1, None), 9, "another 15 min may make more comparisons sure in 1 of 2 networks (clean)."),
+        (Outlook(5, 1, None), 60, "another 15 min may make more of them sure in 2 of 2 networks."),
+        (Outlook(60, 1, None), 60, "another 15 min may make more of them sure in 1 of 2 networks (clean)."),
+        (Outlook(None, 1, None), 60, "another 15 min may make more of them sure in 1 of 2 networks (clean)."),
+        (Outlook(5, 1, None), 9, "another 15 min may make more of them sure in 1 of 2 networks (clean)."),
     ],
 )
 def test_only_what_the_forecast_of_the_report_allows_is_promised(
@@ -172,7 +171,7 @@ def test_the_forecast_is_that_of_the_report_and_the_budget_is_long_enough_for_it
     data, (_, detail, *_) = ended(tmp_path / "one", repeat, Outlook(1, 1, 1), **slow)
     assert detail == f"  Soonest in clean: {more_text(data.judgement.open[0])}."
     _, (why, detail, *_, command) = ended(tmp_path / "other", repeat, None, **slow)
-    assert why.endswith("; another 5 min may make more comparisons sure in 1 of 2 networks (delay).")
+    assert why.endswith("; another 5 min may make more of them sure in 1 of 2 networks (delay).")
     assert detail == "  Soonest in delay: about 24 more blocks (10 to 40) in 4 min."
     assert command.endswith(" --budget 5min")
 
@@ -182,7 +181,7 @@ def test_the_condition_that_is_settled_soonest_is_named_with_the_forecast_that_m
     late: dict[str, Any] = {"soonest": Outlook(1, 1, 4), "outlook": Outlook(29, 7, None), "block_s": 5.0}
     data, (_, detail, *_) = ended(tmp_path, MATRIX.repeat, Outlook(7, 4, 55), **late)
     first, every = "about 1 more block (1 to 4) in 5 s", "about 29 more blocks (7 to hundreds) in 2 min 25 s"
-    said = f"next sure result after {first}; all of them after {every}"
+    said = f"the next comparison will probably be sure after {first}; all its comparisons after {every}"
     assert detail == f"  Soonest in delay: {said}."
     assert more_text(data.judgement.open[1]) == said, "the report names another time"
 
@@ -190,7 +189,7 @@ def test_the_condition_that_is_settled_soonest_is_named_with_the_forecast_that_m
 def test_self_checks_are_no_comparison_that_more_time_settles(tmp_path: Path) -> None:
     """`mobile` was named for its open self-check, between comparisons that were open elsewhere."""
     _, (why, *_) = ended(tmp_path, MATRIX.repeat, Outlook(1, 1, 1), undecided=(), unconfirmed=())
-    assert why.endswith("; another 15 min may make more comparisons sure in 1 of 2 networks (clean).")
+    assert why.endswith("; another 15 min may make more of them sure in 1 of 2 networks (clean).")
 
 
 @pytest.mark.parametrize(

@@ -38,13 +38,14 @@ def test_the_shortest_come_first() -> None:
 
 def test_before_the_start_a_network_that_the_budget_does_not_reach_is_named() -> None:
     assert text(120.0, 60.0, 40.0, 300.0) == (
-        "2 min is probably too short for the minimum of 9 blocks in loss: too few blocks there for a sure result, "
-        "or none; "
+        "2 min is probably too short for the minimum of 9 blocks in loss, so nothing would be sure there; "
         "`--budget 9min` is probably enough for all 3 networks."
     )
     assert text(480.0, 60.0, 40.0, 300.0) == ""
     costs = {"clean/article": 60.0, "delay/article": 40.0, "loss/article": 300.0}
-    assert what_a_budget_settles(matrix(120.0), costs, lanes=3).endswith("for all 3 networks (forecast for 3 lanes).")
+    assert what_a_budget_settles(matrix(120.0), costs, lanes=3).endswith(
+        "for all 3 networks (with 3 testbeds in parallel)."
+    )
     assert text(420.0, 60.0, 40.0, 300.0).startswith("7 min may be too short"), "a lossy network may take longer"
     assert text(None, 60.0, 40.0, 300.0) == ""
 
@@ -54,8 +55,7 @@ def test_the_start_of_further_testbeds_takes_its_part_of_the_budget() -> None:
     costs = {"clean/article": 10.0, "delay/article": 15.0, "loss/article": 20.0}
     assert what_a_budget_settles(matrix(60.0), costs, start_s=6.0) == ""
     assert what_a_budget_settles(matrix(60.0), costs, start_s=23.0) == (
-        "1 min is probably too short for the minimum of 9 blocks in loss: too few blocks there for a sure result, "
-        "or none; "
+        "1 min is probably too short for the minimum of 9 blocks in loss, so nothing would be sure there; "
         "`--budget 2min` is probably enough for all 3 networks."
     )
     wanted = replace(matrix(60.0), lanes=6)
@@ -86,8 +86,8 @@ def test_a_budget_that_is_enough_has_the_time_to_start_and_is_round(seconds: flo
 @pytest.mark.parametrize(
     ("budget_s", "words"),
     [
-        (500.0, "8 min may be too short for the minimum of 9 blocks in loss: "),
-        (300.0, "5 min is probably too short for the minimum of 9 blocks in loss: "),
+        (500.0, "8 min may be too short for the minimum of 9 blocks in loss, so nothing "),
+        (300.0, "5 min is probably too short for the minimum of 9 blocks in loss, so nothing "),
         (571.0, ""),
     ],
 )

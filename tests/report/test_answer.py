@@ -282,8 +282,7 @@ def test_a_lead_below_the_noise_says_so_and_the_line_on_trust_says_where() -> No
         note == f"may be noise (noise floor {two(1 + floor)}x)" for note in cells(the_only(data))["h3 against h2"].notes
     )
     assert (
-        f"Measured noise: the median ratio of HTTP/2 to itself may be up to {1 + floor:.2f}x in clean, so smaller "
-        "leads there may be noise."
+        f"Noise floor (HTTP/2 against itself): up to {1 + floor:.2f}x in clean; smaller leads there may be noise."
     ) in trust_line(data)
 
 
@@ -347,8 +346,8 @@ def test_each_network_has_its_own_noise() -> None:
     clean, delay = (f"{1 + floor:.2f}x" for floor in noise_floors(data.judgement.checks).values())
     assert clean != delay
     assert (
-        f"Measured noise: the median ratio of HTTP/2 to itself may be up to {clean} in clean and {delay} in "
-        "delay, so smaller leads there may be noise (not measured in the other network)."
+        f"Noise floor (HTTP/2 against itself): up to {clean} in clean and {delay} in "
+        "delay; smaller leads there may be noise (not measured in the other network)."
     ) in trust_line(data)
 
 
@@ -432,11 +431,9 @@ def test_what_to_trust_is_told_by_what_it_means() -> None:
     )
     assert trust_line(data_of("small")) == f"{verified} {unknown}"
     assert trust_line(data_of("checked")) == "Do not rely on this run: self-checks FAILED in delay."
-    said = "to itself is within 5 % of 1 in the network clean (not measured in the other network)."
-    assert (
-        trust_line(data_of("arms"))
-        == f"{verified} Measured noise: the median ratio of HTTP/2 (bbr) {said} The self-check passed."
-    )
+    floor = "Noise floor (HTTP/2 (bbr) against itself): within 5 % in the network clean (not measured in the other "
+    floor += "network)."
+    assert trust_line(data_of("arms")) == f"{verified} {floor} The self-check passed."
 
 
 def test_which_trials_went_wrong_and_with_whom_is_behind_the_link() -> None:

@@ -203,8 +203,7 @@ def test_where_a_difference_lies_is_said_when_its_cause_is_not_known() -> None:
         told(run(late))
         .sentences[0]
         .endswith(
-            "; no counter accounts for these leads, but nearly all of them arose "
-            "between 90 % and 100 % of the requests done."
+            "; no counter accounts for these leads, but nearly all of them arose in the last 10 % of the requests."
         )
     )
 

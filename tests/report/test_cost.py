@@ -93,13 +93,13 @@ def drifting(slower: dict[Arm, float]) -> RunData:
                 "10 % of the whole run's."
             ),
         ),
-        ({H1: 1.5, H2: 1.5, H3: 1.5}, "all protocols together."),
-        ({H1: 1.5, H2: 1.5, H3: 0.9}, "not all protocols alike."),
+        ({H1: 1.5, H2: 1.5, H3: 1.5}, ", trials of all protocols took 50.1 % longer than "),
+        ({H1: 1.5, H2: 1.5, H3: 0.9}, ", trials of some protocols took 50.0 % longer than "),
     ],
 )
 def test_drift_is_told_in_words(slower: dict[Arm, float], said: str) -> None:
     data = drifting(slower)
-    assert drift_text(data, usual_times(data)).endswith(said)
+    assert said in drift_text(data, usual_times(data))
 
 
 def test_of_few_trials_no_drift_is_told() -> None:

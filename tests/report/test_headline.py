@@ -286,8 +286,8 @@ def test_a_row_with_a_sure_comparison_has_the_forecast_of_the_others_too() -> No
     ]
     page = words(section(parse(render(Golden(matrix, tuple(results)).data("x"), 0.0)), "answer"))
     assert re.search(
-        r"12 blocks, (about \d+ more blocks?|at least \d+ more blocks|hundreds more blocks) needed until each comparison "
-        r"is sure by at least one metric",
+        r"12 blocks, (about \d+ more blocks?|at least \d+ more blocks|hundreds more blocks) needed until each "
+        r"comparison is sure by at least one metric",
         page,
     )
 

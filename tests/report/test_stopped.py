@@ -114,7 +114,7 @@ def test_what_a_budget_cut_short_is_compared_with_the_minimum(data: RunData) -> 
     assert Scheduler(MATRIX, data.results).counts == (66, 97), "what the resumed run shows"
     over = replace(data, status=replace(data.status, state=State.FINISHED))
     assert headline(over) == (
-        "The budget was too short for 9 blocks in every network: 31 trials are missing. 66 trials ran: 66 ok; "
+        "The budget was too short for 9 blocks in 2 of 3 networks: 31 trials are missing. 66 trials ran: 66 ok; "
         "2 more were stopped with the run, in no figure."
     )
 
@@ -205,7 +205,7 @@ def test_the_file_counts_the_trials_as_the_headline_does(data: RunData, state: S
     if state is State.INTERRUPTED:
         assert f"{trials['ran']} of at least {trials['planned']} trials ran" in told
     else:
-        assert f"9 blocks in every network: {trials['planned'] - trials['ran']} trials are missing" in told
+        assert f"9 blocks in 2 of 3 networks: {trials['planned'] - trials['ran']} trials are missing" in told
         assert f"{trials['ran']} trials ran" in told
 
 

@@ -241,7 +241,7 @@ def test_a_lane_that_does_not_come_up_is_done_without() -> None:
     _, _, said = run(plan, up, 4)
     assert plan.outcomes == {"a/small#0": [Outcome.OK] * 2, "b/small#0": [Outcome.OK] * 2}
     beginning, lost = said
-    assert beginning.startswith("bringing up 3 more testbeds, to measure in parallel (about ")
+    assert beginning.startswith("bringing up 3 more testbeds (about ")
     assert "no more than 1 lane" in lost
     assert "no two free /24 networks" in lost
 

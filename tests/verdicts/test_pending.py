@@ -161,8 +161,8 @@ def test_what_can_be_settled_is_said_before_what_cannot() -> None:
     never, soon = Outlook(None, 200, None), Outlook(5, 3, 9)
     said = open_text(replace(item, soonest=soon, outlook=never), "far")
     assert said.endswith(
-        "; next sure result after about 5 more blocks (3 to 9) in 5 s; all of them: at least 200 more blocks, "
-        "perhaps far more, but the matrix file allows only 51 more"
+        "; the next comparison will probably be sure after about 5 more blocks (3 to 9) in 5 s; all its "
+        "comparisons: at least 200 more blocks, perhaps far more, but the matrix file allows only 51 more"
     )
     assert "first" not in open_text(replace(item, soonest=soon, outlook=soon), "far")
     assert "first" not in open_text(replace(item, soonest=never, outlook=never), "far")
@@ -172,7 +172,7 @@ def test_a_row_says_in_few_words_how_many_blocks_are_left() -> None:
     item = opened(with_noise(9))
     assert item is not None
     soon, never = Outlook(1_200, 3, 1_900), Outlook(None, 200, None)
-    sure = "until each comparison is sure by at least one metric"
+    sure = "needed until each comparison is sure by at least one metric"
     assert forecast_of(replace(item, soonest=soon, outlook=soon)) == f"about 1,200 more blocks {sure}"
     assert forecast_of(replace(item, outlook=never)) == f"at least 200 more blocks {sure}"
     assert forecast_of(replace(item, outlook=replace(never, low=None))) == f"hundreds more blocks {sure}"

@@ -40,19 +40,19 @@ def forest_axis(id: str, intervals: Iterable[Interval], margin_ratio: float) -> 
 
 
 def _ticks(axis: ForestAxis) -> list[float]:
-    """Values 1, round ratios above it, and the same on the other side."""
+    """Values 1, round ratios above it, and their inverses."""
     above = [value for value in ticks(Scale("log", 1.0, axis.x.high, 0, 1), 4) if value > 1]
     return [*(1 / value for value in reversed(above) if axis.x.holds(1 / value)), 1.0, *above]
 
 
 def forest_labels(axis: ForestAxis) -> Markup:
-    """The axis for the head of the table: ratios above 1 on both sides, with the arms of the sides.
+    """The axis for the head of the table, with the arms of the sides.
 
     It also has the background of every row, the band of ties and the line at 1, once for all of them.
     """
     parts, free = [], -math.inf
     for value in _ticks(axis):
-        label = tick_text(value if value >= 1 else float(f"{1 / value:.6g}"))
+        label = tick_text(float(f"{value:.2g}") if value < 1 else value)
         half = text_width(label) / 2
         place = min(max(axis.x(value), half), _WIDTH - half)
         if place - half >= free:

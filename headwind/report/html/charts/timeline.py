@@ -149,6 +149,11 @@ def _drift(plot: Plot, bars: Sequence[Bar]) -> Markup:
         line_.append((statistics.median(x for x, _ in part), plot.y(statistics.median(value for _, value in part))))
     if not relatives:
         return Markup()
-    heading = text(0, plot.top - 15, "time of each trial / median of its condition and protocol", class_="quiet")
+    heading = text(
+        0,
+        plot.top - 15,
+        "time of each trial / median of its condition and protocol; line: running median",
+        class_="quiet",
+    )
     level = path("one", f"M{number(plot.left)} {number(plot.y(1))}H{number(plot.right)}")
     return heading + level + dots + path("median", line(line_) if len(line_) > 1 else "")
