@@ -115,7 +115,7 @@ test: $(if $(ARGS),,begin-images) check pytest ## Install what the tests need, t
 test-thorough: export HEADWIND_THOROUGH := yes # tests/sizes.py
 test-thorough: test ## Like `make test`, but property tests try more cases, and simulations are longer
 
-test-kernels: $(DEV) docker ## Run the acceptance suite and the matrices of the repository with netem of Linux 6.1, 6.12 and 7.2 (user-mode kernels in the router)
+test-kernels: $(DEV) docker ## Run the acceptance suite and the matrices of the repository with user-mode kernels 6.1, 6.12 and 7.2 running netem in the router
 	@$(PY) -m pytest --kernels tests/net/test_engine.py tests/net/test_old_kernels.py tests/net/test_kernels.py $(ARGS)
 
 check: check-ruff check-mypy check-spelling check-yaml check-shell check-docker ## Run the linters and the type checker

@@ -323,7 +323,7 @@ def command_worker(options: argparse.Namespace) -> int:
 
 
 def command_images(options: argparse.Namespace) -> int:
-    """Get the container images: from $HEADWIND_REGISTRY if that is set and has them, else by building them."""
+    """Get the container images: from the registry $HEADWIND_REGISTRY if it has them, else by building them."""
     from headwind.testbed.images import IMAGES, ensure_images, push_images
 
     if options.push:
@@ -536,7 +536,7 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
             "--full", action="store_true", help="also print every metric, comparison and warning in the terminal"
         )
     commands.choices["images"].add_argument(
-        "push", nargs="?", choices=["push"], help="push the images to the registry that $HEADWIND_REGISTRY names"
+        "push", nargs="?", choices=["push"], help="then push them to that registry"
     )
     commands.choices["sbom"].add_argument("output", metavar="FILE", help="the file to write, such as sbom.cdx.json")
     down = commands.choices["down"]

@@ -51,7 +51,7 @@ def how_to_measure(command: argparse.ArgumentParser, limit: str, default: str) -
         choices=CHOICES,
         default=AUTO,
         help="where netem runs: in the host's kernel (`kernel`) or in a user-mode kernel (`uml`); `auto`, the default, "
-        "chooses `kernel` if the netem there can do all that the matrix needs, else `uml`",
+        "chooses `kernel` if the host's netem can do all that the matrix needs, else `uml`",
     )
     how_long(command, limit, default)
     command.add_argument(
@@ -69,7 +69,7 @@ def how_to_capture(command: argparse.ArgumentParser) -> None:
         metavar="CONDITION",
         action="append",
         default=[],
-        help="at the end, run extra trials in CONDITION, one of each protocol (or of each of the matrix's `arms`), "
+        help="at the end, run extra trials in CONDITION, one per protocol (or per entry of the matrix's key `arms`), "
         "and keep their packets, TLS keys and logs; they do not count in the results. CONDITION is PROFILE/WORKLOAD, "
         "PROFILE (all its workloads) or `all`; may be repeated",
     )
@@ -99,8 +99,8 @@ def how_to_report(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--output",
         metavar="FILE",
-        help="write the page to FILE, of one run also to report.html (default: only to report.html; of several runs, "
-        "to a file named after all of them, next to the first run's folder)",
+        help="one run: write the page to FILE as well as to report.html; several runs: to FILE (default: a file named "
+        "after all of them, next to the first run's folder)",
     )
 
 
