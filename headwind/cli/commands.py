@@ -535,9 +535,7 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
         command.add_argument(
             "--full", action="store_true", help="also print every metric, comparison and warning in the terminal"
         )
-    commands.choices["images"].add_argument(
-        "push", nargs="?", choices=["push"], help="then push them to that registry"
-    )
+    commands.choices["images"].add_argument("push", nargs="?", choices=["push"], help="then push them to that registry")
     commands.choices["sbom"].add_argument("output", metavar="FILE", help="the file to write, such as sbom.cdx.json")
     down = commands.choices["down"]
     down.add_argument("--all", action="store_true", help="also stop runs in progress, including those of other users")

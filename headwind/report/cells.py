@@ -128,7 +128,7 @@ def _narrowest(known: Known) -> Iterator[str]:
             yield f"likely a tie by {best.metric.label}: {range_}"
         else:
             open_ = ", too many trials unfinished for a tie" if apart <= 1 + best.rule.margin_ratio else ""
-            yield f"{best.metric.label} bounds it better: {range_}{open_}"
+            yield f"narrower by {best.metric.label}: {range_}{open_}"
 
 
 def reasons_of(finding: Finding) -> Iterator[str]:

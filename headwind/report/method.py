@@ -36,8 +36,8 @@ def method(data: RunData) -> Iterator[str]:
     yield from _workloads(data)
     engine = ENGINES.get(str(data.environment.get("engine")))
     yield (
-        "Client and server reach each other only through the router. As packets leave it, it can impair each direction "
-        f"independently, with {engine.netem if engine else 'netem'}. {_randomness(data)}"
+        "Client and server reach each other only through the router. It can impair the packets of each direction "
+        f"independently, as they leave, with {engine.netem if engine else 'netem'}. {_randomness(data)}"
     )
     yield from _overtaking(data)
     yield from bursts.describe(item.profile for item in data.matrix.conditions)
@@ -157,8 +157,8 @@ def _verdicts(data: RunData) -> Iterator[str]:
         yield (
             "The number of blocks of each condition depended on the measurements: the next blocks were given to the "
             f"condition that was predicted to reach a verdict in the least time{limit}. The intervals hold at any "
-            "stopping time (they are anytime-valid), so this does not raise the share of false verdicts. But it "
-            "pushes the medians of the ratios slightly away from 1."
+            "stopping time (they are anytime-valid), so this choice does not raise the share of false verdicts, "
+            "but it pushes the medians of the ratios slightly away from 1."
         )
 
 

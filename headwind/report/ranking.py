@@ -136,7 +136,7 @@ def standings(data: RunData) -> list[Standing]:
 def forecast_of(item: Open) -> str:
     """The blocks that a condition still needs, without the details of more_text; empty before there is a forecast."""
     if item.missing:
-        return f"{item.missing} missing"
+        return f"{item.missing} more needed"
     if not has_forecast(item):
         return ""
     by = " by at least one metric" if len(item.judged) > 1 else ""

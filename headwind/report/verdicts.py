@@ -302,9 +302,7 @@ def more_text(item: Open) -> str:
         return "too few blocks for a forecast"
     if item.allows(item.soonest) and item.soonest.blocks != item.outlook.blocks:
         by = _by(item, item.soonest)
-        first = (
-            f"the next comparison will probably be sure {_forecast_text(item, item.soonest, 'after ')}{by and f',{by}'}"
-        )
+        first = f"one comparison will probably be sure {_forecast_text(item, item.soonest, 'after ')}{by and f',{by}'}"
         every = _forecast_text(item, item.outlook, "after ")
         return f"{first}; all its comparisons{' ' if every.startswith('after') else ': '}{every}"
     by = _by(item, item.outlook) if item.outlook.blocks is not None else ""

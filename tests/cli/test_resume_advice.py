@@ -181,7 +181,7 @@ def test_the_condition_that_is_settled_soonest_is_named_with_the_forecast_that_m
     late: dict[str, Any] = {"soonest": Outlook(1, 1, 4), "outlook": Outlook(29, 7, None), "block_s": 5.0}
     data, (_, detail, *_) = ended(tmp_path, MATRIX.repeat, Outlook(7, 4, 55), **late)
     first, every = "about 1 more block (1 to 4) in 5 s", "about 29 more blocks (7 to hundreds) in 2 min 25 s"
-    said = f"the next comparison will probably be sure after {first}; all its comparisons after {every}"
+    said = f"one comparison will probably be sure after {first}; all its comparisons after {every}"
     assert detail == f"  Soonest in delay: {said}."
     assert more_text(data.judgement.open[1]) == said, "the report names another time"
 

@@ -161,7 +161,7 @@ def test_what_can_be_settled_is_said_before_what_cannot() -> None:
     never, soon = Outlook(None, 200, None), Outlook(5, 3, 9)
     said = open_text(replace(item, soonest=soon, outlook=never), "far")
     assert said.endswith(
-        "; the next comparison will probably be sure after about 5 more blocks (3 to 9) in 5 s; all its "
+        "; one comparison will probably be sure after about 5 more blocks (3 to 9) in 5 s; all its "
         "comparisons: at least 200 more blocks, perhaps far more, but the matrix file allows only 51 more"
     )
     assert "first" not in open_text(replace(item, soonest=soon, outlook=soon), "far")
@@ -177,7 +177,7 @@ def test_a_row_says_in_few_words_how_many_blocks_are_left() -> None:
     assert forecast_of(replace(item, outlook=never)) == f"at least 200 more blocks {sure}"
     assert forecast_of(replace(item, outlook=replace(never, low=None))) == f"hundreds more blocks {sure}"
     assert forecast_of(replace(item, n=1)) == "", "too few for a forecast"
-    assert forecast_of(replace(item, missing=4)) == "4 missing"
+    assert forecast_of(replace(item, missing=4)) == "4 more needed"
 
 
 @pytest.mark.parametrize(

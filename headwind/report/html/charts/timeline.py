@@ -152,7 +152,7 @@ def _drift(plot: Plot, bars: Sequence[Bar]) -> Markup:
     heading = text(
         0,
         plot.top - 15,
-        "time of each trial / median of its condition and protocol; line: running median",
+        "trial time / median of its condition and protocol (line: running median)",
         class_="quiet",
     )
     level = path("one", f"M{number(plot.left)} {number(plot.y(1))}H{number(plot.right)}")
