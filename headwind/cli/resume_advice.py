@@ -153,6 +153,9 @@ def _why_done(data: RunData) -> list[str]:
         return [f"No blocks are left to run: {open_}; raise it in a new run."]
     if early := [data.matrix.name_of(each) for each in matrix.conditions if each.id in data.unchanged]:
         return [f"No blocks are left to run; nothing can be sure in {listed(early)}, where trials {TOO_EARLY}."]
+    if bound := [line for line in data.judgement.compared if line.is_cpu_bound and not line.is_sure]:
+        are = "is" if len(bound) == 1 else "are"
+        return [f"No blocks are left to run; {counted(len(bound), 'comparison')} {are} CPU-bound, so at most likely."]
     primaries = {
         line.primary.metric: None
         for line in data.judgement.compared
@@ -165,12 +168,13 @@ def _why_done(data: RunData) -> list[str]:
 def _why(matrix: Matrix, data: RunData) -> str:
     """The reason to resume a run that ended by itself."""
     left = [pair for item in data.still_open for pair in item.pairs if not pair.is_check]
-    left += [line.pair for line in data.judgement.compared if line.condition.id in data.unchanged]
-    if left:
+    never = [line for line in data.judgement.compared if line.condition.id in data.unchanged or line.is_cpu_bound]
+    if left or never:
         every = len(data.judgement.compared)
+        sure = sum(line.is_sure and line.condition.id not in data.unchanged for line in data.judgement.compared)
         verb = "is" if every == 1 else "are"
         by = " by any metric" if len({each for item in data.judgement.open for each in item.judged}) > 1 else ""
-        return f"{every - len(left)} of {counted(every, 'comparison')} {verb} sure{by}"
+        return f"{sure} of {counted(every, 'comparison')} {verb} sure{by}"
     if matrix.find:
         return "The search is not finished"
     short = [each for each in matrix.conditions if complete(data.rows.get(each.id, {})) < matrix.repeat.least]

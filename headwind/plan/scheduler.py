@@ -203,12 +203,11 @@ class Scheduler:
         return sum(not pair.is_check for item in self.matrix.conditions for pair in pairs_of(self.matrix, item))
 
     def settled(self) -> dict[tuple[str, Pair], str]:
-        """The settled comparisons of protocols, by the condition's id: `loss: h3 beats h1`."""
-        left = {(item.condition.id, pair) for item in self._judged.open for pair in item.pairs}
+        """The sure comparisons of protocols, by the condition's id: `loss: h3 beats h1`."""
         return {
-            key: f"{self.matrix.name_of(line.condition)}: {line.settled_text}"
+            (line.condition.id, line.pair): f"{self.matrix.name_of(line.condition)}: {line.settled_text}"
             for line in self._judged.compared
-            if (key := (line.condition.id, line.pair)) not in left and line.condition.id not in self.early
+            if line.is_sure and line.condition.id not in self.early
         }
 
     def expected_s(self, lanes: int) -> float:

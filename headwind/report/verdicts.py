@@ -330,7 +330,25 @@ def _forecast_text(item: Open, outlook: Outlook, aim: str = "") -> str:
     return f"{more} in {about(outlook.blocks * item.block_s)}{beyond}{raised}"
 
 
-def settled_by_others(data: RunData) -> list[str]:
+def without_forecast(data: RunData) -> list[str]:
+    """Sentences on comparisons that are not sure, or not by the primary metric, and have no forecast."""
+    return [*_cpu_bound(data), *_settled_by_others(data)]
+
+
+def _cpu_bound(data: RunData) -> list[str]:
+    """CPU-bound comparisons, which are likely at most."""
+    found: dict[str, list[Pair]] = {}
+    for line in data.judgement.compared:
+        if line.is_cpu_bound and not line.is_sure:
+            found.setdefault(data.matrix.name_of(line.condition), []).append(line.pair)
+    return [
+        f"{name}: {names_of(pairs)} {'is' if len(pairs) == 1 else 'are'} CPU-bound, so at most likely: measure again "
+        "with fewer other programs, or on more CPUs"
+        for name, pairs in found.items()
+    ]
+
+
+def _settled_by_others(data: RunData) -> list[str]:
     """Comparisons that get no more blocks because another metric settled them, and how to settle the primary one.
 
     There is a sentence for each primary metric.

@@ -102,8 +102,21 @@ class RunData:
 
     @property
     def still_open(self) -> tuple[Open, ...]:
-        """The open comparisons that more blocks may settle: not those of networks that trials end too early for."""
-        return tuple(item for item in self.judgement.open if item.condition.id not in self.unchanged)
+        """The open comparisons that more blocks may settle.
+
+        Not those of networks that trials end too early for, and not CPU-bound ones, which are never sure.
+        """
+        bound = {(line.condition.id, line.pair) for line in self.judgement.lines if line.is_cpu_bound}
+        return tuple(
+            replace(item, undecided=undecided, unconfirmed=unconfirmed)
+            for item in self.judgement.open
+            if item.condition.id not in self.unchanged
+            for undecided, unconfirmed in [
+                [tuple(pair for pair in pairs if (item.condition.id, pair) not in bound)
+                 for pairs in (item.undecided, item.unconfirmed)]
+            ]
+            if undecided or unconfirmed
+        )  # fmt: skip
 
     @cached_property
     def trials(self) -> pd.DataFrame:

@@ -70,6 +70,16 @@ class Line:
         return any(self.findings[metric].is_decided for metric in self.pair.deciding(self.findings))
 
     @property
+    def is_sure(self) -> bool:
+        """True if the verdict by one of the metrics survives e-BH over the matrix and is not CPU-bound."""
+        return any(finding.survives and finding.is_decided for finding in self.findings.values())
+
+    @property
+    def is_cpu_bound(self) -> bool:
+        """True if CPUs may decide its ratios: then no metric's verdict is sure."""
+        return self.primary.is_cpu_bound
+
+    @property
     def settled_text(self) -> str:
         """Text of the first finding that settled it: `h3 beats h1`; of several metrics, `h3 beats h1 by total time`."""
         decided = (finding for finding in self.findings.values() if finding.is_decided)

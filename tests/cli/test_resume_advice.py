@@ -11,11 +11,11 @@ import pytest
 
 from headwind.cli.resume_advice import how_to_resume
 from headwind.format import budget_text
-from headwind.model import Outcome, Repetition
+from headwind.model import CPU_BOUND, Outcome, Repetition
 from headwind.plan.scheduler import Scheduler
 from headwind.proof.spans import UNCHANGED
 from headwind.report.trust import trust_line
-from headwind.report.verdicts import more_text
+from headwind.report.verdicts import more_text, without_forecast
 from headwind.run.data import LAST_BUDGET, RunData
 from headwind.verdicts.judgement import Judge
 from headwind.verdicts.outlook import Outlook
@@ -221,3 +221,22 @@ def test_a_run_that_has_nothing_left_to_run_says_why(tmp_path: Path, most: int, 
         results.append(replace(good, metrics={**good.metrics, "total_s": rng.uniform(1, 3), "mean_done_s": done_s}))
     with fake.recorded(tmp_path, matrix, results) as run:
         assert how_to_resume(run, RunData.of(run)) == [f"No blocks are left to run: {said}"]
+
+
+def test_a_cpu_bound_comparison_is_never_said_to_be_sure(tmp_path: Path) -> None:
+    """The lines of a run said `sure: ...` of what its report called likely, and the list of open ones left it out."""
+    matrix, results = fake.example_matrix(fake.PROFILES[0], repeat=Repetition(12, 60, budget_s=60.0)), []
+    for good in fake.ok_results(replace(matrix, repeat=Repetition.fixed(12))):
+        took_s = {"h1": 4.0, "h2": 2.0, "h3": 1.0}[good.trial.arm.name] * (1 + good.trial.block.index / 1000)
+        warnings = (f"{CPU_BOUND}: the router",) if good.trial.arm.name == "h1" else ()
+        metrics = {**good.metrics, "total_s": took_s, "mean_done_s": took_s}
+        results.append(replace(good, metrics=metrics, proof=replace(good.proof, warnings=warnings)))
+    with fake.recorded(tmp_path, matrix, results) as run:
+        data = RunData.of(run)
+        said = how_to_resume(run, data)
+    assert list(Scheduler(matrix, results).settled().values()) == ["clean: h3 beats h2 by total time"]
+    (bound,) = without_forecast(data)
+    pairs = "HTTP/3 against HTTP/1.1, and HTTP/2 against HTTP/1.1"
+    assert bound.startswith(f"clean: {pairs} are CPU-bound, so at most likely: ")
+    assert data.still_open == ()
+    assert said == ["No blocks are left to run; 2 comparisons are CPU-bound, so at most likely."]

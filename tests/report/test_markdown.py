@@ -22,7 +22,7 @@ from headwind.report.formats.markdown import code, summary_md, text
 from headwind.report.html.page import render
 from headwind.report.html.templating import coded, whole
 from headwind.report.trust import trust_line
-from headwind.report.verdicts import settled_by_others, sure_text
+from headwind.report.verdicts import sure_text, without_forecast
 from headwind.run.data import RunData
 from impair.profile import Profile
 from tests import fake
@@ -213,7 +213,7 @@ def test_what_another_metric_settled_says_how_to_settle_the_first(tmp_path: Path
         results.append(replace(good, metrics={**good.metrics, "total_s": total_s, "mean_done_s": done_s}))
     with fake.recorded(tmp_path, matrix, results) as run:
         data = RunData.of(run)
-    (sentence,) = settled_by_others(data)
+    (sentence,) = without_forecast(data)
     first = "clean (HTTP/3 against HTTP/1.1, HTTP/3 against HTTP/2, and HTTP/2 against HTTP/1.1)"
     assert sentence == (
         "These comparisons get no more blocks, because they are sure by another metric, though not by "
@@ -224,7 +224,7 @@ def test_what_another_metric_settled_says_how_to_settle_the_first(tmp_path: Path
     page = render(data, 0.0)
     assert "<code>judge: [total_s]</code>" in page
     assert ("The times in this list assume" in page) == bool(data.still_open)
-    assert settled_by_others(replace(data, matrix=replace(matrix, repeat=Repetition.fixed(12)))) == []
+    assert without_forecast(replace(data, matrix=replace(matrix, repeat=Repetition.fixed(12)))) == []
 
 
 def test_sure_has_one_definition() -> None:

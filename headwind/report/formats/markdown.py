@@ -165,7 +165,7 @@ def _open(data: RunData) -> Iterator[str]:
     yield from (text(describe.open_text(item, data.matrix.name_of(item.condition))) for item in found[:MOST_NAMED])
     if (left := len(found) - MOST_NAMED) > 0:
         yield f"{counted(left, 'more condition')} unclear or only likely"
-    yield from map(text, describe.settled_by_others(data))
+    yield from map(text, describe.without_forecast(data))
 
 
 def _list(items: Iterable[str]) -> str:

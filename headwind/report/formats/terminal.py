@@ -100,7 +100,7 @@ def _warnings(data: RunData, *, full: bool) -> list[str]:
 def _open(data: RunData) -> list[str]:
     """The forecast for each condition with open comparisons, and those that are open only by the primary metric."""
     found = [describe.open_text(item, data.matrix.name_of(item.condition)) for item in data.still_open]
-    return [*found, *describe.settled_by_others(data)]
+    return [*found, *describe.without_forecast(data)]
 
 
 def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:

@@ -64,7 +64,10 @@ if TYPE_CHECKING:
 REPORT = "report.html"
 GROUPS = {  # headings of groups of networks, and a note with the margin
     Certainty.SURE: ("At least one comparison sure", ""),
-    Certainty.LIKELY: ("At least one comparison likely", "the lead or tie may be chance, or the lead may be under {}"),
+    Certainty.LIKELY: (
+        "At least one comparison likely",
+        "the lead or tie may be chance or CPU-bound, or the lead may be under {}",
+    ),
     Certainty.UNCLEAR: ("No comparison sure or likely", ""),
 }
 MOST_COMMANDS = 6  # changes of a direction whose tc command is printed
