@@ -128,7 +128,7 @@ class Reporter:
             settled = self._scheduler.settled()
             for comparison, verdict in settled.items():
                 if comparison not in self._settled:
-                    shown = _primary(matrix, comparison[0])
+                    shown = _compared_by(matrix, comparison[0])
                     is_by_other = " by " in verdict.rpartition(": ")[2] and not verdict.endswith(f" by {shown}")
                     other = f" ({shown} not sure yet)" if is_by_other else ""
                     self._out.print(escape(f"sure: {verdict}{other}"), highlight=False)
@@ -251,6 +251,6 @@ class Beside:
         self.run.note_environment(**{OTHER_LABS: list(known.values())})
 
 
-def _primary(matrix: Matrix, condition: str) -> str:
-    """Label of the metric that the lines of a condition's blocks have."""
-    return next(item.workload.primary().label for item in matrix.conditions if item.id == condition)
+def _compared_by(matrix: Matrix, condition: str) -> str:
+    """Label of the metric by which a condition's protocols are compared first."""
+    return next(matrix.judged(item)[0].label for item in matrix.conditions if item.id == condition)

@@ -208,7 +208,7 @@ def _effect(scheduler: Scheduler, more: More) -> str:
         if more.missing
         else ""
     )
-    return f"another {about(more.budget_s)} may make more of them sure in {len(fitting)} of {of}{which}{below}"
+    return f"another {about(more.budget_s)} may make more comparisons sure in {len(fitting)} of {of}{which}{below}"
 
 
 def _unverified(data: RunData) -> set[str]:

@@ -73,12 +73,12 @@ def _gaps(data: RunData) -> Iterator[str]:
 
 
 def workloads(data: RunData) -> list[str]:
-    """The workloads in plain words: a sentence for all that share a primary metric.
+    """The workloads in plain words: a sentence for all that are compared by the same metric first.
 
     Workloads with the same description are named together; if their server delays differ, with the range.
     """
-    alike: dict[tuple[Metric, str, str], list[Workload]] = {}  # by primary metric, description, and server delay
-    for workload in dict.fromkeys(condition.workload for condition in data.matrix.conditions):
+    alike: dict[tuple[Metric, str, str], list[Workload]] = {}  # by metric, description, and server delay
+    for workload, condition in {each.workload: each for each in data.matrix.conditions}.items():
         metrics = [
             result.metrics
             for result in data.latest
@@ -86,7 +86,7 @@ def workloads(data: RunData) -> list[str]:
         ]
         asked = served_text(replace(workload, server_delay_s=0.0))
         short = _in_short(data.matrix, workload, metrics)
-        alike.setdefault((workload.primary(), short, asked), []).append(workload)
+        alike.setdefault((data.matrix.judged(condition)[0], short, asked), []).append(workload)
     parts: dict[tuple[str, str, str], list[str]] = {}  # by definition of the metric, limitation, and server delay
     for (metric, short, _), same in alike.items():
         content, _, limit = short.partition("; ")

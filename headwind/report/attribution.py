@@ -104,7 +104,7 @@ def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator
     alike: dict[tuple[Certainty, Arm, str, str, str, str], list[Account]] = {}
     for line in lines:
         certainty = certainty_of(line.primary)
-        if leader(line.primary):
+        if leader(line.primary) and line.primary.metric == standing.condition.workload.primary():
             winner, loser = sides(line.primary)
             account = account_of(standing.condition, standing.rows, winner, loser)
             differ = "" if account.cause else difference_text(winner, loser, data.matrix, standing.condition)
@@ -134,7 +134,9 @@ def _others(standing: Standing) -> Iterator[str]:
     A metric has one sentence, and arms that beat the same ones are named together.
     """
     losers: dict[tuple[str, Arm], list[str]] = {}
-    for finding in (finding for known in standing.known for finding in known.others if leader(finding)):
+    explained = standing.condition.workload.primary()
+    found = (finding for known in standing.known for finding in (known.line.primary, *known.others))
+    for finding in (each for each in found if leader(each) and each.metric != explained):
         winner, loser = sides(finding)
         losers.setdefault((finding.metric.label, winner), []).append(arm_name(loser))
     winners: dict[str, dict[str, list[str]]] = {}

@@ -121,6 +121,11 @@ def primaries(conditions: Iterable[Condition]) -> str:
     return " or ".join(dict.fromkeys(condition.workload.primary().label for condition in conditions))
 
 
+def compared_by(matrix: Matrix, conditions: Iterable[Condition]) -> str:
+    """Names of the metrics by which protocols are compared first: those of tables, unless `judge` leaves them out."""
+    return " or ".join(dict.fromkeys(matrix.judged(condition)[0].label for condition in conditions))
+
+
 def trials_text(row: Row) -> list[str]:
     """The number of trials of a row and their outcomes: ["2 of 3 finished", "1 timed out"]."""
     ran = sum(row.outcomes.values())

@@ -183,6 +183,13 @@ def _is_other(axis: tuple[Direction, str], directions: Sequence[Direction], quan
 Curve = list[tuple[Step, Finding]]
 
 
+def compared_by(sweep: Sweep, verdicts: Judgement) -> Metric:
+    """The metric by which a sweep's protocols are compared first: that of tables, unless `judge` leaves it out."""
+    steps = {step.condition.id for step in sweep.steps}
+    found = (line.primary.metric for line in verdicts.compared if line.condition.id in steps)
+    return next(found, sweep.steps[0].condition.workload.primary())
+
+
 def curves(sweep: Sweep, verdicts: Judgement, metric: Metric) -> dict[Pair, Curve]:
     """Findings at each step, by comparison of protocols; steps without that comparison by `metric` are left out."""
     steps = {step.condition.id: step for step in sweep.steps}

@@ -34,7 +34,7 @@ def test_nothing_is_judged_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             monkeypatch.setattr(Judge, name, None)
         why, *_, command = how_to_resume(run, data)
     assert why.startswith(
-        "0 of 6 comparisons are sure by any metric; another 15 min may make more of them sure in 2 of 2 networks"
+        "0 of 6 comparisons are sure by any metric; another 15 min may make more comparisons sure in 2 of 2 networks"
     )
     assert command.endswith(" --budget 15min")
 
@@ -119,7 +119,7 @@ def test_the_budget_that_was_given_last_is_the_one_that_is_proposed(tmp_path: Pa
     facts = {**fake.ENVIRONMENT, LAST_BUDGET: 1200.0}
     with fake.recorded(tmp_path, MATRIX, fake.ok_results(replace(MATRIX, repeat=Repetition.fixed(3))), facts) as run:
         why, *_, command = how_to_resume(run, RunData.of(run))
-    assert "; another 20 min may make more of them sure in 2 of 2 networks" in why
+    assert "; another 20 min may make more comparisons sure in 2 of 2 networks" in why
     assert command.endswith(" --budget 20min")
 
 
@@ -141,10 +141,10 @@ def ended(folder: Path, repeat: Repetition, first: Outlook | None, **second: Any
 @pytest.mark.parametrize(
     ("outlook", "most", "promised"),
     [
-        (Outlook(5, 1, None), 60, "another 15 min may make more of them sure in 2 of 2 networks."),
-        (Outlook(60, 1, None), 60, "another 15 min may make more of them sure in 1 of 2 networks (clean)."),
-        (Outlook(None, 1, None), 60, "another 15 min may make more of them sure in 1 of 2 networks (clean)."),
-        (Outlook(5, 1, None), 9, "another 15 min may make more of them sure in 1 of 2 networks (clean)."),
+        (Outlook(5, 1, None), 60, "another 15 min may make more comparisons sure in 2 of 2 networks."),
+        (Outlook(60, 1, None), 60, "another 15 min may make more comparisons sure in 1 of 2 networks (clean)."),
+        (Outlook(None, 1, None), 60, "another 15 min may make more comparisons sure in 1 of 2 networks (clean)."),
+        (Outlook(5, 1, None), 9, "another 15 min may make more comparisons sure in 1 of 2 networks (clean)."),
     ],
 )
 def test_only_what_the_forecast_of_the_report_allows_is_promised(
@@ -171,7 +171,7 @@ def test_the_forecast_is_that_of_the_report_and_the_budget_is_long_enough_for_it
     data, (_, detail, *_) = ended(tmp_path / "one", repeat, Outlook(1, 1, 1), **slow)
     assert detail == f"  Soonest in clean: {more_text(data.judgement.open[0])}."
     _, (why, detail, *_, command) = ended(tmp_path / "other", repeat, None, **slow)
-    assert why.endswith("; another 5 min may make more of them sure in 1 of 2 networks (delay).")
+    assert why.endswith("; another 5 min may make more comparisons sure in 1 of 2 networks (delay).")
     assert detail == "  Soonest in delay: about 24 more blocks (10 to 40) in 4 min."
     assert command.endswith(" --budget 5min")
 
@@ -189,7 +189,7 @@ def test_the_condition_that_is_settled_soonest_is_named_with_the_forecast_that_m
 def test_self_checks_are_no_comparison_that_more_time_settles(tmp_path: Path) -> None:
     """`mobile` was named for its open self-check, between comparisons that were open elsewhere."""
     _, (why, *_) = ended(tmp_path, MATRIX.repeat, Outlook(1, 1, 1), undecided=(), unconfirmed=())
-    assert why.endswith("; another 15 min may make more of them sure in 1 of 2 networks (clean).")
+    assert why.endswith("; another 15 min may make more comparisons sure in 1 of 2 networks (clean).")
 
 
 @pytest.mark.parametrize(

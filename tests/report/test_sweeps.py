@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import math
 import re
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from headwind.arm import H1, H2, H3, Role
 from headwind.matrix.reader import load_matrix
 from headwind.metric import Metric
 from headwind.model import Condition, Matrix, SelfCheck
 from headwind.report import render
+from headwind.report.formats.terminal import print_summary
 from headwind.report.sweeps import Curve, Step, Sweep, crossovers, curves, grids_of, sweeps_of
 from headwind.run.codec import State, Status
 from headwind.run.data import RunData
@@ -353,3 +357,18 @@ def test_where_the_lead_changes_along_a_grid_is_said_for_each_row() -> None:
         pattern = rf"HTTP/3 and HTTP/1.1 at a downlink loss of about 0\.\d+ % where downlink delay is {delay}"
         assert re.search(pattern, said)
     assert said.count("HTTP/3 and HTTP/1.1 at a") == 3, "no delay turns it over"
+
+
+def test_a_matrix_that_judges_no_total_time_names_the_metric_that_it_compares_by() -> None:
+    """Its page could not be written for a sweep, and said elsewhere that it compares by total time."""
+    golden = RUNS["sweep"]()
+    data = replace(golden, matrix=replace(golden.matrix, judge=("request_p95_s",))).data("x")
+    page = parse(render(data, 0.0))
+    assert "Ratio of 95th percentile per request over downlink loss" in words(section(page, "sweeps"))
+    answer = words(section(page, "answer"))
+    assert "Compared by 95th percentile per request: " in answer
+    assert "Protocol ahead, and speed ratio by 95th percentile per request" in answer
+    assert "total time; one mark per trial" in answer.lower()
+    out = io.StringIO()
+    print_summary(data, Console(file=out, width=120))
+    assert "ratios of 95th percentile per request within blocks" in " ".join(out.getvalue().split())

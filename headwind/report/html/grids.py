@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from headwind.format import arm_name, measured, setting
 from headwind.model import Condition, Matrix
 from headwind.report.certainty import Certainty, certainty_of
-from headwind.report.sweeps import Grid, Sweep, crossovers, curves, grids_of
+from headwind.report.sweeps import Grid, Sweep, compared_by, crossovers, curves, grids_of
 from headwind.report.verdicts import cell_class, short_text, toward
 from headwind.verdicts.findings import Finding
 from headwind.verdicts.judgement import Judgement
@@ -90,7 +90,7 @@ def _even(grid: Grid, sweep: Sweep, verdicts: Judgement) -> Iterator[str]:
         if sweep.parameter == grid.along
         else (grid.along, setting(grid.along_quantity, place[1]))
     )
-    for pair, curve in curves(sweep, verdicts, sweep.steps[0].condition.workload.primary()).items():
+    for pair, curve in curves(sweep, verdicts, compared_by(sweep, verdicts)).items():
         for value in crossovers(curve):
             at = f"a {sweep.parameter} of about {measured(sweep.quantity, value)}"
             yield f"{arm_name(pair.new)} and {arm_name(pair.base)} at {at} where {fixed[0]} is {fixed[1]}"

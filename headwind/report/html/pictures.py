@@ -23,12 +23,11 @@ from headwind.report.html.charts.strip import StripAxis
 from headwind.report.ranking import Standing
 from headwind.report.request_progress import Track, columns, handshake_name, unrecorded
 from headwind.report.row_text import primaries
-from headwind.report.sweeps import Step, Sweep, crossovers, curves
+from headwind.report.sweeps import Step, Sweep, compared_by, crossovers, curves
 from headwind.report.verdicts import finding_text
 from headwind.run.data import RunData, is_data
 from headwind.verdicts.findings import Finding
 from headwind.verdicts.judgement import Judgement
-from headwind.verdicts.pairs import Pair
 from headwind.verdicts.stats import Interval
 from headwind.verdicts.verdict import Rule
 
@@ -239,14 +238,14 @@ class SweepPicture:
 
 
 def sweep_pictures(sweeps: Sequence[Sweep], verdicts: Judgement) -> list[SweepPicture]:
-    """Sweeps by the primary metric, if two protocols or more are compared."""
-    pairs = verdicts.pairs
-    return [_sweep(f"sweep-{number}", sweep, verdicts, pairs) for number, sweep in enumerate(sweeps, 1) if pairs]
+    """Sweeps by the metric that is compared first, if two protocols or more are compared."""
+    return [_sweep(f"sweep-{number}", sweep, verdicts) for number, sweep in enumerate(sweeps, 1) if verdicts.pairs]
 
 
-def _sweep(name: str, sweep: Sweep, verdicts: Judgement, pairs: Sequence[Pair]) -> SweepPicture:
-    metric = sweep.steps[0].condition.workload.primary()
+def _sweep(name: str, sweep: Sweep, verdicts: Judgement) -> SweepPicture:
+    metric = compared_by(sweep, verdicts)
     found = curves(sweep, verdicts, metric)
+    pairs = [pair for pair in verdicts.pairs if pair in found]
     drawn = [
         (f"{pair.new.name}:{pair.base.name}", str(pair),
          [_sweep_point(step, finding) for step, finding in found[pair]])
