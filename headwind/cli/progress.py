@@ -29,6 +29,7 @@ from headwind.run.journal import Run
 from headwind.testbed.docker import DockerError, Say
 from headwind.verdicts.findings import judged_metrics
 from headwind.verdicts.pairs import Pair
+from impair.profile import Direction
 
 REFRESH_PER_S = 2  # of the bar: a higher rate uses CPU time that trials may need
 
@@ -244,7 +245,9 @@ class Beside:
             if not known:
                 host, pid, *_ = [*owner.split(":"), "?"]
                 has = f"(process {pid} on host {host}) has {counted(testbeds, 'testbed')} on this machine"
-                self.say(f"another Headwind run {has}; {SHARED}")
+                changes = any(each.profile.changes(way) for each in self.run.matrix.conditions for way in Direction)
+                late = "; networks that change may miss their moments, and such trials are invalid" if changes else ""
+                self.say(f"another Headwind run {has}; {SHARED}{late}")
             before = known.get(owner, {"from": now, "testbeds": 0})
             most = max(before["testbeds"], testbeds)
             known[owner] = {"owner": owner, "testbeds": most, "from": before["from"], "to": now}

@@ -71,9 +71,10 @@ def _of_name(slip: Slip, written: str, tree: Mapping[str, Any]) -> str:
     if "did you mean" in slip.mistake.hint and not _override(*parts, tree):
         return ""
     plain, word = parts
-    is_usual = _override(plain, word, tree) == ("congestion", _usual_control(tree))
-    if is_usual and plain in tree.get("protocols", ()):
-        return f"did you mean `{plain}`? its congestion control is {word}"
+    usual = ("congestion", _usual_control(tree)), ("server", NGINX.name)
+    if (override := _override(plain, word, tree)) in usual and plain in tree.get("protocols", ()):
+        what = "server" if override == usual[1] else "congestion control"
+        return f"did you mean `{plain}`? its {what} is {word}"
     own = f"name {enumerated(map(quoted, map(str, arms)), 'or')}, or " if isinstance(arms, dict) and arms else ""
     return f"{own}define it under `arms`: arms: {{{written}: {_pair(*parts, tree)}}}{_rest(*parts, tree)}"
 

@@ -243,6 +243,8 @@ def _lacking(place: tuple[str, ...], workload: Workload, server: Server) -> Iter
         way = (
             f"name a server that can: {having}; or remove the arm" if place[0] == "arms" else f"{having} can, for arms"
         )
+        if workload.kind == "ttfb" and lacking is Offer.SESSIONS:
+            way += "; or, for new connections, use `kind: transfer`, which has `ttfb_s` as well"
         yield Slip(place, Unserved(message, f"{way}; or put {quoted(workload.name)} into a separate matrix file"))
 
 

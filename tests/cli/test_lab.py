@@ -270,6 +270,7 @@ def test_another_lab_beside_this_one_is_said_once_kept_with_the_run_and_in_its_r
     said = " ".join(capsys.readouterr().out.split())
     assert said.count("another Headwind run (process 4711 on host elsewhere) has") == kept
     assert said.count("if both must run at once, start each with `LANES=1`") == kept
+    assert "networks that change" not in said, "the matrix has none"
     assert street.looks > 3, "at the start, and after blocks"
     with Run.open(fake_lab.folders[-1]) as run:
         labs = run.environment.get(OTHER_LABS, [])

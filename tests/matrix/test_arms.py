@@ -134,8 +134,17 @@ def test_typing_errors_come_before_what_a_server_cannot_do(server: str, tmp_path
     assert unserved.line < typo.line
     assert unserved.message.startswith(f"{server} cannot serve the workload `first`: it has no log of TLS sessions")
     assert unserved.hint == (
-        "name a server that can: nginx; or remove the arm; or put `first` into a separate matrix file"
+        "name a server that can: nginx; or remove the arm; or, for new connections, use `kind: transfer`, which has "
+        "`ttfb_s` as well; or put `first` into a separate matrix file"
     )
+
+
+def test_an_unknown_arm_that_spells_out_the_usual_server_is_that_of_its_protocol(tmp_path: Path) -> None:
+    """The hint proposed a second arm, equal to `h2`."""
+    text = "protocols: [h1, h2]\ncompare: [[h2-nginx, h1]]\nprofiles: {far: {}}\n"
+    text += "workloads: {one: {kind: transfer, size: 2kB}}\n"
+    (unknown,) = refusal(text, tmp_path).complaints
+    assert unknown.hint == "did you mean `h2`? its server is nginx"
 
 
 MANY = [f"h2-a{number}: {{protocol: h2, connections: {number}}}" for number in range(1, 7)]
