@@ -135,7 +135,7 @@ def test_every_shipped_matrix_tells_editors_its_schema(file: Path) -> None:
 def test_the_example_of_the_manual_uses_every_key_of_a_profile(tmp_path: Path) -> None:
     matrix = load(manual_example(), tmp_path)
     assert [condition.id for condition in matrix.conditions] == [
-        "wifi/page", "lte/page", "lte/feed", "poor lte/page", "poor lte/feed",
+        "wifi/page", "lte/page", "lte/feed", "every key/page", "every key/feed",
     ]  # fmt: skip
     poor = matrix.conditions[-1].profile
     assert poor.downlink.reorder == Reorder(0.25, 5)
