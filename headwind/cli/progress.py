@@ -21,6 +21,7 @@ from headwind.clock import Clock
 from headwind.format import about, counted, observed_text
 from headwind.model import Block, Condition, Matrix, Outcome, Result, Trial
 from headwind.observed import figure
+from headwind.plan.cpu_demand import changes_in_time
 from headwind.plan.doubts import changes_missed
 from headwind.plan.minimum import guessed, what_a_budget_settles
 from headwind.plan.scheduler import Scheduler
@@ -29,7 +30,6 @@ from headwind.run.journal import Run
 from headwind.testbed.docker import DockerError, Say
 from headwind.verdicts.findings import judged_metrics
 from headwind.verdicts.pairs import Pair
-from impair.profile import Direction
 
 REFRESH_PER_S = 2  # of the bar: a higher rate uses CPU time that trials may need
 
@@ -245,7 +245,7 @@ class Beside:
             if not known:
                 host, pid, *_ = [*owner.split(":"), "?"]
                 has = f"(process {pid} on host {host}) has {counted(testbeds, 'testbed')} on this machine"
-                changes = any(each.profile.changes(way) for each in self.run.matrix.conditions for way in Direction)
+                changes = any(map(changes_in_time, self.run.matrix.conditions))
                 late = "; networks that change may miss their moments, and such trials are invalid" if changes else ""
                 self.say(f"another Headwind run {has}; {SHARED}{late}")
             before = known.get(owner, {"from": now, "testbeds": 0})

@@ -64,9 +64,7 @@ def check_budget(run: Run) -> None:
     matrix = run.matrix
     if matrix.repeat.is_adaptive:
         return
-    rows = RunData.of(run).rows
-    is_done = all(complete(rows.get(each.id, {})) >= matrix.repeat.least for each in matrix.conditions)
-    advice = "all are complete: for more, start a new run" if is_done else "leave out --budget"
+    advice = "leave out --budget" if RunData.of(run).short else "all are complete: for more, start a new run"
     raise UsageError(f"--budget: this run has a fixed number of blocks ({blocks_text(matrix.repeat)}); {advice}")
 
 
@@ -153,7 +151,7 @@ def _why_done(data: RunData) -> list[str]:
         return [f"No blocks are left to run: {open_}; raise it in a new run."]
     if early := [data.matrix.name_of(each) for each in matrix.conditions if each.id in data.unchanged]:
         return [f"No blocks are left to run; nothing can be sure in {listed(early)}, where trials {TOO_EARLY}."]
-    if bound := [line for line in data.judgement.compared if line.is_cpu_bound and not line.is_sure]:
+    if bound := [line for line in data.judgement.compared if line.is_cpu_bound]:
         are = "is" if len(bound) == 1 else "are"
         return [f"No blocks are left to run; {counted(len(bound), 'comparison')} {are} CPU-bound, so at most likely."]
     primaries = {
@@ -171,14 +169,13 @@ def _why(matrix: Matrix, data: RunData) -> str:
     never = [line for line in data.judgement.compared if line.condition.id in data.unchanged or line.is_cpu_bound]
     if left or never:
         every = len(data.judgement.compared)
-        sure = sum(line.is_sure and line.condition.id not in data.unchanged for line in data.judgement.compared)
+        sure = sum(line.is_sure for line in data.judgement.compared)
         verb = "is" if every == 1 else "are"
         by = " by any metric" if len({each for item in data.judgement.open for each in item.judged}) > 1 else ""
         return f"{sure} of {counted(every, 'comparison')} {verb} sure{by}"
     if matrix.find:
         return "The search is not finished"
-    short = [each for each in matrix.conditions if complete(data.rows.get(each.id, {})) < matrix.repeat.least]
-    if short:
+    if short := data.short:
         of = counted(len(matrix.conditions), matrix.place)
         verb = "has" if len(short) == 1 else "have"
         return f"{len(short)} of {of} {verb} fewer than the {matrix.repeat.least} blocks requested"

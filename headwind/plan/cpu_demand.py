@@ -66,7 +66,7 @@ class CpuDemand:
     def is_short(self, condition: Condition) -> bool:
         """True if a condition runs alone only because CPUs were short in half of its trials."""
         is_bound = len(self._bound.get(condition.id, ())) > 1 and self._is_bound(condition.id)
-        return is_bound and not _changes(condition)
+        return is_bound and not changes_in_time(condition)
 
     def _is_bound(self, name: str) -> bool:
         return statistics.fmean(self._bound.get(name, [False])) >= BOUND_SHARE
@@ -79,7 +79,7 @@ class CpuDemand:
         name = condition.id
         if name not in self._alone:  # a long run has thousands of blocks, asked after every trial
             most = max((statistics.fmean(values) for values in self._seen.get(name, {}).values()), default=0.0)
-            self._alone[name] = _changes(condition) or self._is_bound(name) or most > ALONE_SHARE * self._cores
+            self._alone[name] = changes_in_time(condition) or self._is_bound(name) or most > ALONE_SHARE * self._cores
         return self._alone[name]
 
     def share(self, condition: Condition, lanes: int) -> float:
@@ -120,6 +120,6 @@ class CpuDemand:
         return len(unmeasured) <= self._cores and busy <= HEADROOM * self._cores
 
 
-def _changes(condition: Condition) -> bool:
+def changes_in_time(condition: Condition) -> bool:
     """True if the network of a condition changes during a trial."""
     return any(map(condition.profile.changes, Direction))

@@ -13,7 +13,6 @@ from headwind.report.times_table import Row
 from headwind.run.codec import State
 from headwind.run.data import RunData, was_stopped
 from headwind.run.journal import STOPPED_WITH_RUN
-from headwind.verdicts.ended import complete
 from impair.profile import Direction, Profile
 
 ARROWS = {Direction.DOWNLINK: "\N{DOWNWARDS ARROW}", Direction.UPLINK: "\N{UPWARDS ARROW}"}
@@ -64,8 +63,7 @@ def how_far(data: RunData) -> str:
     if is_over and is_adaptive and is_short:
         short = f"{counted(missing, 'trial')} {'is' if missing == 1 else 'are'} missing"
         blocks = counted(data.matrix.repeat.least, "block")
-        few = sum(complete(data.rows.get(each.id, {})) < data.matrix.repeat.least for each in data.matrix.conditions)
-        where = f"in {few} of {counted(len(data.matrix.conditions), data.matrix.place)}"
+        where = f"in {len(data.short)} of {counted(len(data.matrix.conditions), data.matrix.place)}"
         return f"The budget was too short for {blocks} {where}: {short}. {counted(done, 'trial')} ran."
     if is_over:
         return ran
@@ -119,11 +117,6 @@ def range_text(row: Row) -> str:
 def primaries(conditions: Iterable[Condition]) -> str:
     """Names of the primary metrics of tables and charts: "total time"."""
     return " or ".join(dict.fromkeys(condition.workload.primary().label for condition in conditions))
-
-
-def compared_by(matrix: Matrix, conditions: Iterable[Condition]) -> str:
-    """Names of the metrics by which protocols are compared first: those of tables, unless `judge` leaves them out."""
-    return " or ".join(dict.fromkeys(matrix.judged(condition)[0].label for condition in conditions))
 
 
 def trials_text(row: Row) -> list[str]:

@@ -339,7 +339,7 @@ def _cpu_bound(data: RunData) -> list[str]:
     """CPU-bound comparisons, which are likely at most."""
     found: dict[str, list[Pair]] = {}
     for line in data.judgement.compared:
-        if line.is_cpu_bound and not line.is_sure:
+        if line.is_cpu_bound:
             found.setdefault(data.matrix.name_of(line.condition), []).append(line.pair)
     return [
         f"{name}: {names_of(pairs)} {'is' if len(pairs) == 1 else 'are'} CPU-bound, so at most likely: measure again "

@@ -20,8 +20,10 @@ from headwind.run.codec import State, Status, planned_trials
 from headwind.run.journal import CUT_SHORT, PAUSES, STOPPED_WITH_RUN
 from headwind.run.page_requests import PageTrial, PageTrials, requests_of
 from headwind.run.tables import CELL, trials_table
+from headwind.verdicts.ended import complete
 from headwind.verdicts.findings import Rows, rows_of
 from headwind.verdicts.judgement import Judge, Judgement
+from headwind.verdicts.pairs import Pair
 from headwind.verdicts.pending import Open
 
 if TYPE_CHECKING:
@@ -106,17 +108,18 @@ class RunData:
 
         Not those of networks that trials end too early for, and not CPU-bound ones, which are never sure.
         """
-        bound = {(line.condition.id, line.pair) for line in self.judgement.lines if line.is_cpu_bound}
-        return tuple(
-            replace(item, undecided=undecided, unconfirmed=unconfirmed)
-            for item in self.judgement.open
-            if item.condition.id not in self.unchanged
-            for undecided, unconfirmed in [
-                [tuple(pair for pair in pairs if (item.condition.id, pair) not in bound)
-                 for pairs in (item.undecided, item.unconfirmed)]
-            ]
-            if undecided or unconfirmed
-        )  # fmt: skip
+        bound: dict[str, list[Pair]] = {}
+        for line in self.judgement.lines:
+            if line.is_cpu_bound:
+                bound.setdefault(line.condition.id, []).append(line.pair)
+        left = (item.without(bound.get(item.condition.id, ())) for item in self.judgement.open)
+        return tuple(item for item in left if item.pairs and item.condition.id not in self.unchanged)
+
+    @property
+    def short(self) -> list[Condition]:
+        """The conditions with fewer complete blocks than the minimum."""
+        least = self.matrix.repeat.least
+        return [each for each in self.matrix.conditions if complete(self.rows.get(each.id, {})) < least]
 
     @cached_property
     def trials(self) -> pd.DataFrame:

@@ -45,6 +45,13 @@ class Open:
         """All comparisons that are not settled."""
         return self.undecided + self.unconfirmed
 
+    def without(self, pairs: Collection[Pair]) -> Open:
+        """The same condition without these comparisons; its forecasts stay as they are."""
+        undecided, unconfirmed = (
+            tuple(pair for pair in own if pair not in pairs) for own in (self.undecided, self.unconfirmed)
+        )
+        return replace(self, undecided=undecided, unconfirmed=unconfirmed)
+
     def allows(self, outlook: Outlook) -> bool:
         """True if a forecast can come true within the blocks of the matrix."""
         return outlook.blocks is not None and self.n + outlook.blocks <= self.most

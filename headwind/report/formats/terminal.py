@@ -115,7 +115,7 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
     width_of_pairs = len(pairs) * WIDTH_OF_CELL if has_columns else WIDTH_OF_LINE
     has_room = WIDTH_OF_NAME + width_of_pairs + len(arms) * WIDTH_OF_MEDIAN <= width
     ratios = "ratios within blocks [interval]; another metric where it is surer"
-    if (by := row_text.compared_by(data.matrix, data.matrix.conditions)) != labels:
+    if (by := describe.first_judged(data.judgement.compared) or labels) != labels:
         ratios = f"ratios of {by} within blocks [interval]"
     what = f"Medians of {labels} over all trials; {ratios}" if has_room else f"By {by}: {ratios}"
     table = Table(
