@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from headwind.arm import Arm
-from headwind.format import arm_name, enumerated, measured, observed_text
+from headwind.format import arm_name, enumerated, measured
 from headwind.metric import CPU_TIMES, PACKET_GAP, WIRE_BYTES, WIRE_DOWN_BYTES, Metric
 from headwind.model import Condition, Outcome, Result
 from headwind.proof.windows import LIMITED
@@ -33,7 +33,6 @@ from impair.profile import Direction
 
 MOST_LEFT = 0.25  # of a difference: how far a cause may miss it
 MOSTLY = 0.8  # of a total: a part of this size is reported
-EARLY = 0.5  # of the time until all was done: an earlier end of the first nine tenths is reported
 BUSY = 0.5  # of a total: an arm that worked less waited for something else
 NINE_TENTHS, ALL = 0.9, 1.0  # shares of the requests
 LAST_TENTH = "in the last 10 % of the requests"
@@ -93,7 +92,6 @@ def _sentences(standing: Standing, tracks: Sequence[Track], lines: Sequence[Line
     led = [*_leads(standing, lines, data), *_others(standing)]
     yield from led or (["No lead to explain."] if lines else [])
     yield from _mostly_handshake(standing, [track.arm for track in tracks])
-    yield from _early(tracks, data.matrix.arms_word)
 
 
 def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator[str]:
@@ -294,17 +292,3 @@ def _mostly_handshake(standing: Standing, arms: Sequence[Arm]) -> Iterator[str]:
     for arm, share in shares.items() if len(shares) == 1 else ():
         taken = f"{math.floor(100 * share)} % of the {total_name}"
         yield f"In the median trial of {arm_name(arm)}, the {name} takes {taken}."
-
-
-def _early(tracks: Sequence[Track], word: str) -> Iterator[str]:
-    """The time at which nine tenths were done, if the rest took longer for some arm."""
-    known = {track.arm: track.reached for track in tracks if {NINE_TENTHS, ALL} <= track.reached.keys()}
-    early = (
-        each[NINE_TENTHS].is_finished and each[ALL].low > 0 and each[NINE_TENTHS].known <= EARLY * each[ALL].low
-        for each in known.values()
-    )
-    if any(early) and len(known) <= MOST_NAMED:
-        times = {arm.name: observed_text("done_s", each[NINE_TENTHS]) for arm, each in known.items()}
-        alike = f"{next(iter(times.values()))} with every {word}" if len({*times.values()}) == 1 < len(times) else ""
-        shown = alike or enumerated(f"{time} ({arm})" for arm, time in times.items())
-        yield f"In the median trial, 90 % of the requests were done within {shown}."

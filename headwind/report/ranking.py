@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from headwind.arm import PLAIN, Arm
-from headwind.format import arm_name, counted
+from headwind.format import arm_name
 from headwind.model import Condition, Matrix, Outcome
 from headwind.observed import Kind, Observed, figure, from_best, median
 from headwind.report.cells import Cell, Floors, cell_of
@@ -42,7 +42,7 @@ class Standing:
     medians: Mapping[Arm, Observed]  # of the primary metric, for every arm that gave data
     timeouts: Mapping[Arm, int]  # number of timeouts
     untimed: Mapping[Arm, int]  # number of trials that ended without doing their work
-    more: str  # "about 9 more blocks until each comparison is sure"; empty if all are settled
+    more: str  # "about 9 more needed" until each comparison is sure; empty if all are settled
 
     @property
     def blocks(self) -> int:
@@ -139,11 +139,9 @@ def forecast_of(item: Open) -> str:
         return f"{item.missing} more needed"
     if not has_forecast(item):
         return ""
-    by = " by at least one metric" if len(item.judged) > 1 else ""
     blocks, least = item.outlook.blocks, item.outlook.low
-    more = f"at least {least} more blocks" if least else "hundreds more blocks"
-    more = f"about {counted(blocks, 'more block')}" if blocks else more
-    return f"{more} needed until each comparison is sure{by}"
+    more = f"at least {least:,}" if least else "hundreds"
+    return f"{f'about {blocks:,}' if blocks else more} more needed"
 
 
 def _rank(standing: Standing) -> tuple[int, bool, bool, float]:

@@ -172,10 +172,9 @@ def test_a_row_says_in_few_words_how_many_blocks_are_left() -> None:
     item = opened(with_noise(9))
     assert item is not None
     soon, never = Outlook(1_200, 3, 1_900), Outlook(None, 200, None)
-    sure = "needed until each comparison is sure by at least one metric"
-    assert forecast_of(replace(item, soonest=soon, outlook=soon)) == f"about 1,200 more blocks {sure}"
-    assert forecast_of(replace(item, outlook=never)) == f"at least 200 more blocks {sure}"
-    assert forecast_of(replace(item, outlook=replace(never, low=None))) == f"hundreds more blocks {sure}"
+    assert forecast_of(replace(item, soonest=soon, outlook=soon)) == "about 1,200 more needed"
+    assert forecast_of(replace(item, outlook=never)) == "at least 200 more needed"
+    assert forecast_of(replace(item, outlook=replace(never, low=None))) == "hundreds more needed"
     assert forecast_of(replace(item, n=1)) == "", "too few for a forecast"
     assert forecast_of(replace(item, missing=4)) == "4 more needed"
 

@@ -108,17 +108,15 @@ def _row(line: Line, metric: Metric, axis: ForestAxis, shown: Interval | None) -
     fewest = finding.rule.blocks_needed(finding.comparison.interval.n)
     too_few = certainty is Certainty.UNCLEAR and finding.comparison.interval.n < fewest
     unfinished = describe.unfinished_text(line)
-    name, interval = arm.name if arm else "", finding.comparison.interval
+    name = arm.name if arm else ""
     reasons = [*reasons_of(finding), *([f"unfinished trials: {unfinished}"] if unfinished else [])]
-    if unfinished and shown and not interval.has_estimate and not too_few:
-        reasons.append("the median ratio is unknown, because some blocks give no ratio")
     return PanelRow(
         line.pair,
         describe.claim_text(finding),
         f"{certainty} arm {name}" if name else certainty.value,
         "; ".join(reasons),
         charts.forest_row(axis, shown, name, pale=certainty is Certainty.LIKELY) if shown else Markup(),
-        NOTHING if too_few else describe.lead_text(finding),
+        NOTHING if too_few else describe.ahead_text(finding),
         f"{line.blocks:,}",
     )
 
