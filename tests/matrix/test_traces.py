@@ -32,6 +32,19 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_the_recipe_of_the_docs_turns_a_recorded_throughput_into_a_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (recipe,) = re.findall(r"in `drive.txt`:\n\n```python\n(.*?)```", (ROOT / "docs/matrix.md").read_text(), re.DOTALL)
+    (tmp_path / "drive.txt").write_text("12\n0\n6\n")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(recipe, "docs/matrix.md", "exec"), {})  # noqa: S102
+    trace = profile_of("{downlink: {trace: drive.trace}}", tmp_path).trace(DOWN)
+    assert trace is not None
+    assert trace.length_s == 3.0
+    assert [sum(trace.frames[at : at + 10]) for at in (0, 10, 20)] == pytest.approx([1000, 0, 500], abs=1)
+
+
 def with_profile(written: str) -> str:
     return MINIMAL.replace("clean: {}", f"p: {written}")
 
