@@ -258,6 +258,7 @@ NETWORKS = [
            "wifi: {both: {rate: 30mbit}}"),
     Change("loss: 2%", "loss: {p: 2%}", "p:", "gemodel: {p: 2%, r: ...}", "loss: {gemodel: {p: 2%, r: 25%}}"),
     Change(WIFI, "wifi: {base: lte}", "base", "did you mean `preset`?", "wifi: {preset: lte}"),
+    Change(WIFI, "wifi: {preset: LTE-good}", "LTE-good", "did you mean `lte`?", "wifi: {preset: lte}"),
     Change(WIFI, "wifi: {preset: [lte, lte-poor]}", "[lte", "for several write `profiles` with a profile for each"),
     Change(WIFI, "wifi: delay 10ms, rate 30mbit", "delay", "did you mean {both: {delay: 10ms, rate: 30mbit}}?"),
     Change(WIFI, "wifi:\n    - delay: 10ms\n    - rate: 30mbit", "- delay",
@@ -310,6 +311,9 @@ ARMS = [
            f"{REPEAT}\ncompare: [[h2-bbr, h2]]"),
     Change(REPEAT, f"{REPEAT}\ncompare: {{h2-bbr: h2, h3: h2}}", "{h2-bbr", "compare: [[h2-bbr, h2], [h3, h2]]",
            f"{REPEAT}\ncompare: [[h2-bbr, h2], [h3, h2]]"),
+    Change(REPEAT, f"{REPEAT}\ncompare: [[h3, h2], [h3, h2-cubic]]", "h2-cubic",
+           "`h2-cubic` would be `h2`, and this comparison is listed already: remove one",
+           f"{REPEAT}\ncompare: [[h3, h2]]"),
     Change(REPEAT, f"{REPEAT}\ncompare: [[h2-bbr, h1]]", "h1",
            "`h1` is not compared in this file: name another, or add it to `protocols`"),
 ]  # fmt: skip

@@ -20,7 +20,7 @@ from headwind.model import CONTROL_RATIO, Block, Matrix, Result, Trial
 from headwind.plan.arms import asked_of_tcp
 from headwind.plan.block_order import plan_block, plan_blocks
 from headwind.plan.doubts import changes_missed, kept_in_order, notes_of, spells_of, warnings_of
-from headwind.plan.forecast import LANE_S, START_S, Forecast
+from headwind.plan.forecast import LANE_S, START_S, Forecast, around_s
 from headwind.plan.minimum import at_most, guessed, minimum_s, too_few_blocks, what_a_budget_settles
 from headwind.plan.scheduler import Scheduler
 from headwind.proof import bursts
@@ -122,8 +122,9 @@ def _print_time(matrix: Matrix, blocks: Sequence[Block], scheduler: Scheduler, o
     whole_s, guesses = start_s + sum(each_s.values()), guessed(matrix, forecast)
     place = f"on {lanes} lanes (testbeds in parallel)" if lanes > 1 else "on one lane"
     if not matrix.repeat.is_adaptive:
-        longest_s = start_s + matrix.timeout_s * sum(len(block.order) for block in blocks)
-        out.print(f"{trials}, about {about(whole_s)} {place}; never more than {about(longest_s)} plus repairs")
+        longest_s = start_s + sum(matrix.timeout_s + around_s(trial) for block in blocks for trial in block.trials())
+        most = f"; about {about(longest_s)} if every trial times out" if longest_s > whole_s else ""
+        out.print(f"{trials}, about {about(whole_s)} {place}{most}")
         return
     checks = ", with self-checks" if matrix.selfcheck else ""
     least = f"{counted(matrix.repeat.least, 'block')} of each {matrix.place}{checks}"

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from headwind.arm import Arm
 from headwind.clock import Clock
-from headwind.format import about, counted, observed_text
+from headwind.format import NOTHING, about, counted, observed_text
 from headwind.model import Block, Condition, Matrix, Outcome, Result, Trial
 from headwind.observed import figure
 from headwind.plan.cpu_demand import changes_in_time
@@ -47,14 +47,15 @@ def line_of(result: Result, matrix: Matrix, number: int, total: int) -> str:
 def block_line(block: Block, row: Mapping[Arm, Result], matrix: Matrix) -> str:
     """The line of a block, with the latest attempt of every arm: `delay #49  h1 590 ms  h2 650 ms  h3 600 ms`."""
     metric = block.condition.workload.primary()
-    parts = [f"{matrix.name_of(block.condition)} #{block.index}"]
-    for arm in matrix.arms_in(block.condition):
-        if result := row.get(arm):
-            is_time = result.outcome in (Outcome.OK, Outcome.TIMEOUT)
-            parts.append(
-                f"{arm} {observed_text(metric.key, figure(result, metric)) if is_time else result.outcome.value}"
-            )
-    return "  ".join(parts)
+
+    def shown(result: Result | None) -> str:
+        if result is None:
+            return NOTHING
+        is_time = result.outcome in (Outcome.OK, Outcome.TIMEOUT)
+        return observed_text(metric.key, figure(result, metric)) if is_time else result.outcome.value
+
+    parts = [f"{arm} {shown(row.get(arm))}" for arm in matrix.arms_in(block.condition)]
+    return "  ".join([f"{matrix.name_of(block.condition)} #{block.index}", *parts])
 
 
 class Reporter:

@@ -32,6 +32,7 @@ from headwind.verdicts.pending import Open
 from headwind.verdicts.stats import fewest_blocks
 
 NO_RESULT = "will probably make no more comparisons sure"
+MOST_BUDGETS = 4  # that are tried until one is enough
 MOST_UNVERIFIED = 0.5  # of the attempts in a condition
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -42,21 +43,41 @@ def how_to_resume(run: Run, data: RunData, cluster: str | None = None) -> list[s
     If nothing is left to run, only a sentence on that, or nothing for a fixed number of blocks and for a search.
     """
     state = data.status.state
-    matrix = replace(run.matrix, repeat=replace(run.matrix.repeat, budget_s=data.budget_s))
     if state is State.RUNNING:
         return []
-    lanes = lanes_here(matrix.lanes)
-    scheduler = Scheduler(matrix, data.results, lambda: math.inf, lanes, os.cpu_count() or 1, judge=data.judge)
-    scheduler.worth(1, lanes, LANE_S, matrix.repeat.budget_s)
-    is_done = scheduler.next() is None
+    scheduler = _resumed(run, data, data.budget_s)
+    matrix, is_done = scheduler.matrix, scheduler.next() is None
     if is_done and state is State.FINISHED:
         return _why_done(data)
     why = _why(matrix, data) if state is State.FINISHED else "Not finished"
-    more = More.of(scheduler, data.still_open)
+    more = _enough(run, data, More.of(scheduler, data.still_open))
     effect = "" if is_done or not (text := _effect(scheduler, more)) else f"; {text}"
     details = [] if is_done else _details(matrix, more, _unverified(data))
     resume = "To resume anyway:" if effect.endswith(NO_RESULT) else "Resume with:"
     return [f"{why}{effect}.", *details, resume, f"  {_command(run, more.budget_s, cluster)}"]
+
+
+def _resumed(run: Run, data: RunData, budget_s: float | None) -> Scheduler:
+    """The scheduler of a run that is resumed with a budget, on the lanes that pay within it."""
+    matrix = replace(run.matrix, repeat=replace(run.matrix.repeat, budget_s=budget_s))
+    lanes = lanes_here(matrix.lanes)
+    scheduler = Scheduler(matrix, data.results, lambda: math.inf, lanes, os.cpu_count() or 1, judge=data.judge)
+    scheduler.worth(1, lanes, LANE_S, budget_s)
+    return scheduler
+
+
+def _enough(run: Run, data: RunData, more: More) -> More:
+    """The advice with a budget that is enough on the lanes that it will have: a longer one starts more of them."""
+    for _ in range(MOST_BUDGETS):
+        if more.budget_s is None:
+            break
+        then = More.of(_resumed(run, data, more.budget_s), data.still_open)
+        budget_s = max(more.budget_s, then.budget_s or 0.0)
+        is_enough = budget_s == more.budget_s
+        more = replace(more, budget_s=budget_s, costs=then.costs, start_s=then.start_s, lanes=then.lanes)
+        if is_enough:
+            break
+    return more
 
 
 def check_budget(run: Run) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headwind.arm import ARM_NAME, BROWSER_CONNECTIONS, Protocol
@@ -73,10 +73,22 @@ def _of_name(slip: Slip, written: str, tree: Mapping[str, Any]) -> str:
     plain, word = parts
     usual = ("congestion", _usual_control(tree)), ("server", NGINX.name)
     if (override := _override(plain, word, tree)) in usual and plain in tree.get("protocols", ()):
+        if _repeats(slip.path, plain, tree):
+            return f"{quoted(written)} would be {quoted(plain)}, and this comparison is listed already: remove one"
         what = "server" if override == usual[1] else "congestion control"
         return f"did you mean `{plain}`? its {what} is {word}"
     own = f"name {enumerated(map(quoted, map(str, arms)), 'or')}, or " if isinstance(arms, dict) and arms else ""
     return f"{own}define it under `arms`: arms: {{{written}: {_pair(*parts, tree)}}}{_rest(*parts, tree)}"
+
+
+def _repeats(path: Sequence[str | int], name: str, tree: Mapping[str, Any]) -> bool:
+    """True if a pair of `compare` would be there twice with this name at its path."""
+    pairs = tree.get("compare")
+    if path[0] != "compare" or len(path) != 3 or not isinstance(pairs, list):
+        return False
+    written = {place: list(map(str, each)) for place, each in enumerate(pairs) if isinstance(each, list)}
+    pair = {name if place == path[2] else each for place, each in enumerate(written.pop(int(path[1])))}
+    return any(set(each) == pair for each in written.values())
 
 
 def _usual_control(tree: Mapping[str, Any]) -> str:

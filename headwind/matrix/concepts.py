@@ -325,9 +325,8 @@ def beside_a_preset(beside: Mapping[str, Any]) -> str:
         key: value for key, value in meant.items()
         if key in DIRECTIONS or (key in DirectionKeys.model_fields and takes(DirectionKeys, key, value))
     }  # fmt: skip
-    if not keys:
-        return ""
-    return f"a profile has `preset` or its own keys; {name} with other values is {shown(with_keys(name, keys))}"
+    written = shown(with_keys(name, keys)) if keys else "..."
+    return "" if written == "..." else f"a profile has `preset` or its own keys; {name} with other values is {written}"
 
 
 def without_searched(name: str, along: str) -> str:

@@ -504,7 +504,7 @@ def _elsewhere(path: Path, above: Sequence[Level]) -> str:
     """Hint for a key of a level below, above or further away."""
     key = str(path[-1])
     direction = str(path[-2]) if len(path) > PROFILE_KEY else ""
-    if key == "at" and direction in DIRECTIONS and (found := _at_in_direction(direction, _around(above[-1])[key])):
+    if key == "at" and direction in DIRECTIONS and (found := _at_in_direction(direction, _around(above[-1]))):
         return found
     if ways := above[-1].homes(key):
         return _belongs(key, above[-1], ways, above[-1])
@@ -519,12 +519,13 @@ def _elsewhere(path: Path, above: Sequence[Level]) -> str:
     return ""
 
 
-def _at_in_direction(direction: str, moments: Any) -> str:
+def _at_in_direction(direction: str, written: Mapping[str, Any]) -> str:
     """Hint for `at` inside a direction: its place, with the direction at each moment; empty if that is too long."""
-    changes = moments if isinstance(moments, dict) else {}
+    changes = written["at"] if isinstance(written["at"], dict) else {}
     whole = {moment: {direction: keys} if _is_of_direction(keys) else keys for moment, keys in changes.items()}
     text = shown({"at": whole})[1:-1]
-    return f"did you mean `{text}`, next to {quoted(direction)}?" if changes and "..." not in text else ""
+    where = "next to" if len(written) > 1 else "in place of"
+    return f"did you mean `{text}`, {where} {quoted(direction)}?" if changes and "..." not in text else ""
 
 
 def _is_of_direction(keys: Any) -> bool:

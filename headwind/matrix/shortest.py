@@ -31,6 +31,7 @@ from headwind.settings import (
 )
 from impair.distribution import DISTRIBUTION_REACH
 from impair.profile import FRAME_BYTES, HEADER_BYTES, Clock, Delay, Direction, Link, Loss, Profile, Steps
+from impair.trace import Trace
 from servers.objects import size_of
 
 # Round trips before a request can leave: TCP's handshake (RFC 9293, 3.5) and TLS 1.3's (RFC 8446, 2), QUIC's with TLS
@@ -72,7 +73,10 @@ def shortest(condition: Condition, arm: Arm, settings: Settings = UNLIMITED) -> 
     asking_bytes = int(workload.size()) * REQUEST_BYTES
     sent_bytes = max(opening_bytes, asking_bytes) if workload.resumes else opening_bytes + asking_bytes
     slowest = max(delays, key=lambda direction: delays[direction])
-    sent_s, bodies_s = _link_s(links[Direction.UPLINK], sent_bytes), _link_s(links[Direction.DOWNLINK], body_bytes)
+    sent_s, bodies_s = (
+        max(_link_s(links[direction], size_bytes), _replays_s(condition.profile.trace(direction), size_bytes))
+        for direction, size_bytes in ((Direction.UPLINK, sent_bytes), (Direction.DOWNLINK, body_bytes))
+    )
     answered_s = (handshakes + 1) * round_trip_s + delay_s
     windows = _shipped_windows(arm, workload, settings, body_bytes)
     least = max(
@@ -166,6 +170,14 @@ def _link_s(link: Link, size_bytes: int) -> float:
     return size_bytes * 8 / rate.rate_bps
 
 
+def _replays_s(trace: Trace | None, size_bytes: int) -> float:
+    """Seconds of the whole replays of a trace that bytes need; 0 without a trace.
+
+    A replay carries its frames, and one more in a blackout at its end (impair/trace.py).
+    """
+    return size_bytes // ((sum(trace.frames) * trace.pace + 1) * FRAME_BYTES) * trace.length_s if trace else 0.0
+
+
 def probing(profile: Profile) -> Shortest:
     """Lower bound of the probing time before a trial: small probes both ways at once, then a train per rate.
 
@@ -189,12 +201,16 @@ def unprobed_slips(profiles: Mapping[str, ProfileKeys], timeout_s: float) -> Ite
         if rate is None or least.seconds <= longest_s:
             continue
         enough_bps = math.ceil(rate.rate_bps * least.seconds / longest_s / 1000) * 1000
-        found = another_unit("rate", rate.rate_bps)
-        hint = f"{found}{'else ' if found else ''}raise the rate, such as `{as_written('rate_bps', enough_bps)}`"
+        is_trace = profile.to_model(name).trace(least.direction) is not None
+        found = "" if is_trace else another_unit("rate", rate.rate_bps)
+        enough = f"`{as_written('rate_bps', enough_bps)}`{' on average' if is_trace else ''}"
+        change = "use a faster trace" if is_trace else "raise the rate"
+        hint = f"{found}{'else ' if found else ''}{change}, such as {enough}"
         takes_s = math.floor(least.seconds)
         limit = f"`timeout: {as_written('timeout_s', timeout_s)}`" if timeout_s >= PROBING_S else duration(PROBING_S)
         message = f"the probes before each trial over {quoted(name)} take {duration(takes_s)} or more, above {limit}"
-        place = ("profiles", name, profile.home(least.direction, "rate"), "rate")
+        key = "trace" if is_trace else "rate"
+        place = ("profiles", name, profile.home(least.direction, key), key)
         yield Slip(place, Mistake(message, hint), at_key=True)
 
 
@@ -245,8 +261,9 @@ def endless_slips(
             yield Slip(place, Mistake(message, hint), at_key=True)
             continue
         message = _endless(condition, least, timeout_s)
-        home = () if least.key == "at" else (profiles[name].home(least.direction, least.key),)
-        yield Slip(("profiles", name, *home, least.key), Mistake(message, _way_out(condition, least)), at_key=True)
+        key = "trace" if _is_of_trace(condition, least) else least.key
+        home = () if key == "at" else (profiles[name].home(least.direction, key),)
+        yield Slip(("profiles", name, *home, key), Mistake(message, _way_out(condition, least)), at_key=True)
 
 
 def _endless(condition: Condition, least: Shortest, timeout_s: float) -> str:
@@ -261,8 +278,15 @@ def _floored(seconds: float) -> str:
     return duration(math.floor(seconds) if seconds >= 10 else math.floor(seconds * 1000) / 1000)
 
 
+def _is_of_trace(condition: Condition, least: Shortest) -> bool:
+    """True if the rate that a trial waits for is that of a trace."""
+    return least.key == "rate" and condition.profile.trace(least.direction) is not None
+
+
 def _meant(condition: Condition, least: Shortest) -> str:
     """Hint with another unit for the main cause of a trial's duration; empty if its value is plausible."""
+    if _is_of_trace(condition, least):
+        return ""
     link = condition.profile.link(least.direction)
     value = link.delay.delay_s if least.key == "delay" and link.delay else link.rate.rate_bps if link.rate else math.inf
     return another_unit(least.key, value)
@@ -272,7 +296,8 @@ def _way_out(condition: Condition, least: Shortest) -> str:
     lower = {
         "delay": "lower the delay",
         "at": "shorten the blackout, which a later moment ends (`700ms: {}`), fetch less",
-    }.get(least.key, "raise the rate, fetch less")
+        "trace": "use a faster trace, fetch less",
+    }.get("trace" if _is_of_trace(condition, least) else least.key, "raise the rate, fetch less")
     lower = f"write `settings: {{server: unlimited}}`, {lower}" if least.window else lower
     enough_s = math.ceil(least.seconds * 2)
     wait = f" or wait longer, such as `timeout: {budget_text(enough_s)}`" if enough_s <= TIMEOUT_S[1] else ""

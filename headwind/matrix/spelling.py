@@ -10,6 +10,7 @@ from functools import lru_cache
 
 LONGEST_WORD = 64  # longer words are not compared: a comparison costs the product of the lengths
 MOST_COMPARED = 100  # words, letter by letter; single typing errors are found among any number
+ALIKE = 0.6  # ratio of difflib (its default cutoff) above which one word is a misspelling of another
 SHORTEST_START = 3  # letters that may stand for a word that begins with them
 SYNONYMS = {  # other names of a key or a kind, by form; a round trip is twice a delay and therefore missing
     "latency": "delay ttfb ttfb_s", "bandwidth": "rate goodput_bps", "throughput": "rate transfer goodput_bps",
@@ -96,9 +97,21 @@ def nearest(text: str, allowed: Sequence[str]) -> str:
         return same
     folded = {word.casefold(): word for word in allowed[:MOST_COMPARED]}
     if close := get_close_matches(text.casefold(), folded, n=1):
-        return folded[close[0]]
+        return _with_other_words(text, folded[close[0]], allowed) or folded[close[0]]
     beginning = [word for start, word in folded.items() if start.startswith(text.casefold())]
     return beginning[0] if len(beginning) == 1 and len(text) >= SHORTEST_START else ""
+
+
+def _with_other_words(text: str, close: str, allowed: Sequence[str]) -> str:
+    """The allowed word of which all words are in a text, if a `close` one has another word instead of a further one.
+
+    So `lte` for `LTE-good`, not `lte-poor`; but `wpt-3g-fast` for `wpt-3g-faster`. Empty without one.
+    """
+    written, other = (set(form(word).split()) for word in (text, close))
+    left, instead = (" ".join(sorted(words)) for words in (written - other, other - written))
+    parts = [word for word in allowed if (own := set(form(word).split())) and own < written and own < other]
+    is_alike = SequenceMatcher(None, left, instead).ratio() > ALIKE
+    return "" if is_alike or len(parts) != 1 else parts[0]
 
 
 def _by_percentile(text: str, allowed: Sequence[str]) -> str:

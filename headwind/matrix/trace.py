@@ -21,7 +21,10 @@ STEP_MS = round(STEP_S * 1000)
 MOST_BYTES = 16 << 20
 LONGEST_MS = 1_800_000
 SHORTEST_MS = 1000  # a shorter trace is repeated up to this length: its steps would be too short
-FORMAT = "each line is one time in ms, such as `137`: then a packet of 1500 bytes can pass"
+FORMAT = (
+    "each line is one time in ms, such as `137`: then a packet of 1500 bytes can pass; docs/matrix.md, Rate traces, "
+    "turns a recorded throughput into such lines"
+)
 _LINE = re.compile(rb"[0-9]{1,9}")
 
 

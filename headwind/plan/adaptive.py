@@ -42,6 +42,8 @@ def choices(
     Empty if all is decided or at its maximum, or if no block fits. `done` are the ids of the trials that need not run
     again, `at_once` is the number of blocks of a condition that may run in parallel. Blocks of a condition of which
     one is running come last: those of the same Latin square, which will run in any case, then those of another one.
+    Behind all those whose square fits come others that fit by themselves, so that no time is left, and of these first
+    the conditions with the fewest blocks.
     """
     waiting = []
     running = {block.condition.id for block in in_flight}
@@ -51,8 +53,10 @@ def choices(
         size, is_running = len(block.order), item.condition.id in running
         begun = block.index % size
         square_s = item.block_s * (1 if begun else ceil(size / at_once(item.condition)))
-        if block.index < matrix.repeat.most and square_s <= left_s:
-            waiting.append((is_running, not begun, *_promise(item, matrix.repeat.most - block.index, left_s), block))
+        if block.index < matrix.repeat.most and item.block_s <= left_s:
+            promise = _promise(item, matrix.repeat.most - block.index, left_s)
+            fewest = item.n if square_s > left_s else -1
+            waiting.append((fewest, is_running, not begun, *promise, block))
     return [entry[-1] for entry in sorted(waiting, key=lambda entry: entry[:-1])]
 
 

@@ -58,7 +58,7 @@ class Forecast:
             condition = replace(trial.block.condition, profile=trial.profile)
             least_s = shortest(condition, trial.arm, self._rules.settings).seconds
             guessed_s = max(least_s, guess_s(replace(trial.block.condition, workload=trial.workload)))
-            self._guesses[key] = OVERHEAD_S + probing(trial.profile).seconds + min(self._rules.timeout_s, guessed_s)
+            self._guesses[key] = around_s(trial) + min(self._rules.timeout_s, guessed_s)
         return self._guesses[key]
 
     def trials_s(self, trials: Iterable[Trial]) -> float:
@@ -73,6 +73,11 @@ class Forecast:
     def learnt(self) -> Mapping[tuple[str, Arm], int]:
         """Number of known trials of each condition and arm."""
         return {key: trials for key, (trials, _) in (self._earlier | self._seen).items()}
+
+
+def around_s(trial: Trial) -> float:
+    """Expected seconds of a trial before and after its client."""
+    return OVERHEAD_S + probing(trial.profile).seconds
 
 
 def block_seconds(matrix: Matrix, forecast: Forecast) -> Callable[[Condition], float]:

@@ -104,8 +104,8 @@ def what_a_budget_settles(
     if not short:
         return ""
     is_known = set(short).isdisjoint(affordable(costs, left_s))
-    first = min(costs, key=lambda name: costs[name])
-    alone = f" ({names[first]} alone needs about {about(costs[first])})"
+    first = min(longest, key=lambda name: longest[name])
+    alone = f" ({names[first]} alone may need {about(start_s + longest[first])})"
     where = (
         f" in {listed([names[name] for name in short])}, so nothing would be sure there" if fitting
         else f" in any {matrix.place}{alone}, so nothing would be sure" if len(costs) > 1

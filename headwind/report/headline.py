@@ -77,8 +77,9 @@ def headline(data: RunData, found: Sequence[Standing], tallies: Sequence[Tally])
         return ["There is no result yet: no block is complete."]
     if not tallies:
         needs, repeat = data.judgement.rule.blocks_needed(max(each.blocks for each in found)), data.matrix.repeat
-        needs = max(needs, repeat.least) if repeat.is_adaptive else needs  # one number, although fewer may do
-        return [f"Nothing is sure yet: no {data.matrix.place} has the {needs} blocks that a sure result takes."]
+        is_minimum = repeat.is_adaptive and repeat.least > needs
+        blocks = f"minimum of {repeat.least} blocks" if is_minimum else f"{needs} blocks that a sure result takes"
+        return [f"Nothing is sure yet: no {data.matrix.place} has the {blocks}."]
     compared = data.judgement.compared
     if Certainty.SURE not in {certainty_of(each) for line in compared for each in line.findings.values()}:
         return ["Nothing is sure yet."]

@@ -165,7 +165,7 @@ def _verdicts(data: RunData) -> Iterator[str]:
 def _budgets(data: RunData) -> str:
     """The budget at the first start, and the last one if it is another."""
     first, last = data.matrix.repeat.budget_s, data.environment.get(LAST_BUDGET)
-    later = f", {duration(last)} when it was last resumed" if last and last != first else ""
+    later = f" at first, {duration(last)} when last resumed" if last and last != first else ""
     return f" ({duration(first)}{later})" if first else ""
 
 

@@ -272,7 +272,7 @@ def open_text(item: Open, name: str) -> str:
     Such as `clean: HTTP/3 against HTTP/2 is not sure by any metric; about 9 more blocks (4 to 30) in 4 min`.
     """
     if not item.n:
-        return f"{name} is not run"
+        return f"{name} has no complete block"
     verb, by = "is" if len(item.pairs) == 1 else "are", " by any metric" if len(item.judged) > 1 else ""
     checks = f"the self-check{'s' if len(item.pairs) > 1 else ''} " if item.is_of_checks else ""
     state = "without a result" if item.is_of_checks else f"not sure{by}"

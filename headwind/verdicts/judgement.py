@@ -214,9 +214,8 @@ class Judge:
         self, cells: Mapping[str, _Cell], held: Mapping[Key, Claim], rule: Rule, block_s: BlockSeconds
     ) -> list[Open]:
         """Every condition with comparisons that are not settled, in the matrix's order."""
-        blocks = {name: sum(map(has_ended, rows.values())) for name, rows in self._rows.items()}
         findings = {name: cell.findings for name, cell in cells.items()}
-        return still_open(self.matrix, findings, held, blocks, rule, block_s)
+        return still_open(self.matrix, findings, held, self._rows, rule, block_s)
 
     def _held(self, cells: Mapping[str, _Cell], rule: Rule) -> Mapping[Key, Claim]:
         """The settled claims: block by block, in the order of the run; at once if the number of blocks was fixed."""

@@ -14,7 +14,8 @@ from math import ceil
 
 from headwind.metric import Metric
 from headwind.model import Condition, Matrix
-from headwind.verdicts.findings import FALSE_SHARE, Finding, Key
+from headwind.verdicts.ended import complete, ended
+from headwind.verdicts.findings import FALSE_SHARE, Finding, Key, Rows
 from headwind.verdicts.outlook import Outlook, blocks_needed
 from headwind.verdicts.pairs import Pair
 from headwind.verdicts.stats import fewest_blocks
@@ -38,7 +39,7 @@ class Open:
     block_s: float  # expected wall time of one more block
     soonest: Outlook  # for the one that takes least; of self-checks only if nothing else is open
     judged: tuple[Metric, ...]  # each of them may settle a comparison
-    missing: int  # blocks of the minimum; forecasts from fewer mislead
+    missing: int  # complete blocks that the minimum lacks; forecasts from fewer mislead
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
@@ -66,14 +67,14 @@ def still_open(
     matrix: Matrix,
     findings: Mapping[str, Sequence[Finding]],
     held: Collection[Key],
-    blocks: Mapping[str, int],
+    rows: Mapping[str, Rows],
     rule: Rule,
     block_s: Callable[[Condition], float],
 ) -> list[Open]:
     """Every condition with comparisons that are not settled, in the matrix's order.
 
     `findings` are those of findings.find_in by condition id, judged while more blocks can come, `held` are the settled
-    comparisons (headwind/verdicts/settled.py), and `blocks` is the number of blocks of each condition.
+    comparisons (headwind/verdicts/settled.py), and `rows` has the blocks of each condition.
     """
     every = [finding for found in findings.values() for finding in found if not finding.pair.is_check]
     joining = sum(finding.key not in held and finding.is_decided for finding in every)
@@ -86,7 +87,7 @@ def still_open(
             if (need := _need(pair, list(own), held, rule, bar))
         }
         if needs:
-            left.append(_open(matrix, condition, needs, blocks.get(condition.id, 0), block_s(condition)))
+            left.append(_open(matrix, condition, needs, rows.get(condition.id, {}), block_s(condition)))
     return left
 
 
@@ -98,7 +99,7 @@ class _Need:
     verdict: bool
 
 
-def _open(matrix: Matrix, condition: Condition, needs: Mapping[Pair, _Need], n: int, block_s: float) -> Open:
+def _open(matrix: Matrix, condition: Condition, needs: Mapping[Pair, _Need], rows: Rows, block_s: float) -> Open:
     outlooks = sorted((need.outlook for need in needs.values()), key=_longest)
     fewest = min((outlook.low for outlook in outlooks if outlook.low), default=None)
     rate = sum(outlook.rate for outlook in outlooks)
@@ -107,8 +108,8 @@ def _open(matrix: Matrix, condition: Condition, needs: Mapping[Pair, _Need], n: 
     protocols = [need.outlook for pair, need in needs.items() if not pair.is_check]
     soonest, longest = (pick(protocols or outlooks, key=_longest) for pick in (min, max))
     return Open(
-        condition, undecided, unconfirmed, n, fewest, rate, longest, matrix.repeat.most, block_s, soonest,
-        matrix.judged(condition), max(0, matrix.repeat.least - n),
+        condition, undecided, unconfirmed, len(ended(rows)), fewest, rate, longest, matrix.repeat.most, block_s,
+        soonest, matrix.judged(condition), max(0, matrix.repeat.least - complete(rows)),
     )  # fmt: skip
 
 

@@ -414,7 +414,7 @@ def test_the_last_budget_is_recorded_and_used_by_report(fake_lab: Lab, capsys: p
     capsys.readouterr()
     lab.main(["report", str(folder)])
     assert last_command(capsys.readouterr().out)[-2:] == ["--budget", "2h"]
-    assert "(1 h, 2 h when it was last resumed)" in (folder / "report.html").read_text()
+    assert "(1 h at first, 2 h when last resumed)" in (folder / "report.html").read_text()
 
 
 def test_ctrl_c_before_the_testbed_is_up_says_again_how_to_resume(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from headwind.cli import resume_advice
 from headwind.cli.resume_advice import how_to_resume
 from headwind.format import budget_text
 from headwind.model import CPU_BOUND, Outcome, Repetition
@@ -95,6 +97,23 @@ def test_a_budget_that_is_too_short_for_the_minimum_is_not_repeated(tmp_path: Pa
     assert "  Blocks still to run (minimum 9): clean 6, delay 6; 8 min will probably complete them." in details
     assert "  Another 4 min would be too short for the minimum of 9 blocks in delay." in details
     assert command.endswith(" --budget 8min")
+
+
+def test_the_proposed_budget_is_enough_on_the_lanes_that_it_will_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`7 min will probably complete them` was followed by `7 min may be too short`: it opened more lanes than 3 min."""
+    matrix = replace(MATRIX, lanes=12, repeat=Repetition(9, 60, budget_s=60.0))
+    monkeypatch.setattr(resume_advice, "lanes_here", lambda asked: asked)
+    monkeypatch.setattr(os, "cpu_count", lambda: 12)
+    trials = fake.trials_of(replace(matrix, repeat=Repetition.fixed(1)))
+    with fake.recorded(tmp_path, matrix, [fake.ok(trial, 5.0) for trial in trials]) as run:
+        data = RunData.of(run)
+        proposed = how_to_resume(run, data)[-1].rpartition(" --budget ")[2]
+        budget_s = 60.0 * int(proposed.removesuffix("min"))
+        then = resume_advice.More.of(resume_advice._resumed(run, data, budget_s), data.still_open)
+    assert budget_s > 60.0
+    assert (then.short, then.slow, then.budget_s) == ([], [], budget_s)
 
 
 def test_a_block_that_was_cut_short_is_missing(tmp_path: Path) -> None:

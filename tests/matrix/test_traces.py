@@ -64,6 +64,18 @@ def test_a_trace_is_added_up_to_steps_and_its_mean_is_the_first_rate(home: Path)
     assert (profile.uplink.rate, profile.trace(UP)) == (None, None)
 
 
+def test_a_trace_too_slow_for_a_transfer_is_refused_as_a_trace(home: Path) -> None:
+    """The bound was that of its fastest step, and the hint named an average rate that is nowhere in the file."""
+    (home / "traces/slow.trace").write_text("0\n1000\n2000\n3000\n4000\n")
+    slow = MINIMAL.replace("clean: {}", "p: {downlink: {trace: traces/slow.trace}}")
+    said = str(
+        refusal(re.sub("workloads:.*", "workloads: {w: {kind: transfer, size: 2MB}}", slow, flags=re.DOTALL), home)
+    )
+    assert "`w` takes at least 14 min 40 s" in said, "220 replays of 4 s, with 6 frames each"
+    assert "use a faster trace, fetch less or wait longer, such as `timeout: 1760s`" in said
+    assert "did you mean" not in said
+
+
 def test_a_trace_takes_any_queue_whose_rate_can_change(home: Path) -> None:
     assert profile_of("{downlink: {trace: traces/steady.trace, queue: 300}}", home).downlink.queue == Fifo(300)
     profile = profile_of("{both: {trace: traces/steady.trace, queue: {kind: fq_codel}}, clock: trial}", home)

@@ -66,7 +66,7 @@ def test_the_start_of_further_testbeds_takes_its_part_of_the_budget() -> None:
 
 def test_a_budget_that_reaches_no_network_says_so() -> None:
     assert text(120.0, 240.0, 300.0, 300.0) == (
-        "2 min is probably too short for the minimum of 9 blocks in any network (clean alone needs about 4 min), so "
+        "2 min is probably too short for the minimum of 9 blocks in any network (clean alone may need 4 min 48 s), so "
         "nothing would be sure; `--budget 17min` is probably enough for all 3 networks."
     )
     alone = fake.example_matrix(fake.PROFILES[0], repeat=Repetition(9, 60, budget_s=60.0))

@@ -318,7 +318,7 @@ def test_a_latin_square_whose_blocks_run_in_parallel_needs_the_time_of_one_block
     matrix = fake.example_matrix(Profile("clean"), repeat=Repetition(3, 60))
     first = known(matrix, {"clean": 0.1})
     left_s = 2 * Scheduler(matrix, first).forecast.block_s(plan_blocks(matrix)[0])
-    for lanes, begun in ((1, 0), (3, 3)):
+    for lanes, begun in ((1, 1), (3, 3)):  # with one lane, only a single block fits
         scheduler = Scheduler(matrix, first, lanes=lanes, cores=2)
         for task in given_out(scheduler, 3):
             assert task.block.index < 3

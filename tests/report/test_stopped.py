@@ -97,7 +97,7 @@ def test_the_summary_counts_complete_blocks(data: RunData) -> None:
     (check,) = (line for line in lines if line.startswith("- self-check"))
     assert ", 10 blocks" in check
     assert rows["delay"].count("only 7 blocks") == 3
-    assert "- loss is not run" in lines
+    assert "- loss has no complete block" in lines
     assert not [line for line in lines if re.search(r"after [0-9]+ .*blocks", line)]
 
 

@@ -314,6 +314,16 @@ def test_nothing_is_chosen_when_all_is_decided_or_full_or_too_dear() -> None:
     assert next_block(full, open_, one_second, 1e6) is None
 
 
+def test_single_blocks_use_the_time_that_is_too_short_for_a_square() -> None:
+    """A run of 100 s ended with 22 s left, although a block of 9 s fitted."""
+    noisy = usual(0.3)
+    results = good_blocks(CHECKED, CLEAN, 12, noisy) + good_blocks(CHECKED, DELAY, 9, noisy)
+    for left_s, chosen in ((2.9, DELAY), (1e6, CLEAN)):  # the one with fewer blocks, or the one that is cheaper
+        block = next_block(CHECKED, results, lambda condition: 2.0 if condition is DELAY else 1.0, left_s)
+        assert block is not None
+        assert block.condition is chosen
+
+
 def test_a_square_that_was_begun_is_finished_first() -> None:
     noisy = usual(0.3)
     results = good_blocks(CHECKED, CLEAN, 12, noisy) + good_blocks(CHECKED, DELAY, 11, noisy)

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwind.arm import H1, H2, H3, Role
-from headwind.model import Condition, Matrix, Repetition, Result, Trial
+from headwind.model import Condition, Matrix, Outcome, Repetition, Result, Trial
+from headwind.proof.attempts import MOST_ATTEMPTS
 from headwind.report.ranking import forecast_of
 from headwind.report.verdicts import open_text
 from headwind.verdicts.outlook import Outlook
@@ -168,6 +169,17 @@ def test_what_can_be_settled_is_said_before_what_cannot() -> None:
     assert "first" not in open_text(replace(item, soonest=never, outlook=never), "far")
 
 
+def test_blocks_in_which_an_arm_gave_no_data_are_still_missing() -> None:
+    """`0 blocks, 7 more needed` of a minimum of 8 stood next to a block whose trials were invalid."""
+    matrix = example_matrix(*MANY, repeat=Repetition(least=8, most=60))
+    invalid = [
+        replace(each, outcome=Outcome.INVALID, attempt=MOST_ATTEMPTS - 1) if each.trial.arm is H1 else each
+        for each in good_blocks(matrix, matrix.conditions[0], 2)
+    ]
+    item = next(each for each in still_open(matrix, invalid, one_second) if each.condition is matrix.conditions[0])
+    assert (item.n, item.missing, forecast_of(item)) == (2, 8, "8 more needed")
+
+
 def test_a_row_says_in_few_words_how_many_blocks_are_left() -> None:
     item = opened(with_noise(9))
     assert item is not None
@@ -181,7 +193,10 @@ def test_a_row_says_in_few_words_how_many_blocks_are_left() -> None:
 
 @pytest.mark.parametrize(
     ("n", "said"),
-    [(0, "is not run"), (1, "HTTP/2 against HTTP/1.1 are not sure by any metric; too few blocks for a forecast")],
+    [
+        (0, "has no complete block"),
+        (1, "HTTP/2 against HTTP/1.1 are not sure by any metric; too few blocks for a forecast"),
+    ],
 )
 def test_a_single_block_is_no_ground_for_a_forecast(n: int, said: str) -> None:
     item = opened(with_noise(9))

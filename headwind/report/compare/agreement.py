@@ -200,6 +200,7 @@ def _name(change: Change, ambiguous: Collection[Condition]) -> str:
     if change.condition not in ambiguous:
         return change.condition.id
     arms = f" {change.pair.new.name} against {change.pair.base.name}" if isinstance(change, RatioChange) else ""
+    arms = f" {change.arm.name}" if isinstance(change, ArmChange) else arms
     return f"{change.condition.id}{arms} by {change.metric.label}"
 
 

@@ -65,7 +65,7 @@ def panels(data: RunData) -> list[Panel]:
     return [
         _panel(f"panel-{number}", metric, [line for line in compared if metric in (*line.findings, *line.intervals)],
                data.judgement.rule)
-        for number, metric in enumerate([*judged, *unjudged], 1)
+        for number, metric in enumerate(dict.fromkeys([*judged, *unjudged]), 1)
     ]  # fmt: skip
 
 

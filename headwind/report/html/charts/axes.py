@@ -42,7 +42,7 @@ class Scale:
 
     def __str__(self) -> str:
         """Text for data-x and data-y: kind, lowest and highest value, and their positions."""
-        return f"{self.kind} {self.low:.6g} {self.high:.6g} {number(self.start)} {number(self.end)}"
+        return f"{self.kind} {self.low:.9g} {self.high:.9g} {number(self.start)} {number(self.end)}"
 
     def holds(self, value: float) -> bool:
         """True if the value lies inside the scale, and is not only put on an end."""
