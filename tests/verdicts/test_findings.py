@@ -317,8 +317,8 @@ def test_nothing_is_chosen_when_all_is_decided_or_full_or_too_dear() -> None:
 def test_single_blocks_use_the_time_that_is_too_short_for_a_square() -> None:
     """A run of 100 s ended with 22 s left, although a block of 9 s fitted."""
     noisy = usual(0.3)
-    results = good_blocks(CHECKED, CLEAN, 12, noisy) + good_blocks(CHECKED, DELAY, 9, noisy)
-    for left_s, chosen in ((2.9, DELAY), (1e6, CLEAN)):  # the one with fewer blocks, or the one that is cheaper
+    results = good_blocks(CHECKED, CLEAN, 12, noisy) + good_blocks(CHECKED, DELAY, 10, noisy)
+    for left_s, chosen in ((4.0, CLEAN), (2.9, DELAY)):  # a square of the one, or a block of the one with fewer
         block = next_block(CHECKED, results, lambda condition: 2.0 if condition is DELAY else 1.0, left_s)
         assert block is not None
         assert block.condition is chosen
