@@ -135,7 +135,7 @@ class Reporter:
                     other = f" ({shown} not sure yet)" if is_by_other else ""
                     self._out.print(escape(f"sure: {verdict}{other}"), highlight=False)
             self._settled |= settled.keys()
-            self._sure = f"{len(settled)} of {self._scheduler.comparisons} comparisons sure{self._by}, "
+            self._sure = f"{len(settled)} of {self._scheduler.comparisons} comparisons sure, "
             state = f"{self._sure}{state}"
         if self._bar is None and state != self._state:
             line = f"{line}  ({state})" if line else state
@@ -165,12 +165,12 @@ class Reporter:
         return f"{self._sure}{self._time()}" if self._scheduler.matrix.repeat.budget_s is not None else self._state
 
     def _time(self) -> str:
-        """Time left, of a budget as the scheduler counts it, else the forecast: `40 s left of 2 min`."""
+        """Time left, of a budget as the scheduler counts it, else the forecast: `40 s left`."""
         scheduler, budget_s = self._scheduler, self._scheduler.matrix.repeat.budget_s
         if budget_s is None:
             return f"{about(scheduler.expected_s(scheduler.lanes))} left"
         left_s = max(0, math.ceil(min(scheduler.left_s(), budget_s)))  # no block begins when 0 s are left
-        return f"{about(left_s)} left of {about(budget_s)}"
+        return f"{about(left_s)} left"
 
     def _show(self) -> None:
         if self._bar is not None and self._task is not None:

@@ -144,8 +144,7 @@ def reasons_of(finding: Finding) -> Iterator[str]:
     elif verdict_of(finding).is_slight:
         yield slight_text(finding)
     else:
-        what = "lead" if verdict_of(finding).favours else "tie"
-        yield f"the {what} is not significant after correction for multiple comparisons"
+        yield "not significant after correction"
 
 
 def _stalls(finding: Finding) -> Iterator[str]:

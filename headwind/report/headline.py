@@ -178,8 +178,7 @@ def _clause(tallies: Sequence[Tally], key: str, judged: Sequence[Standing], of_a
     others = [f"{word} in {counts.get(word) or 'none'}" for word in LEADS
               if word != first and (word in counts or word == OPPOSITE.get(first))]  # fmt: skip
     left = total - sum(counts.values())
-    same = "the same " if len(tallies) > 1 else ""
-    clause = enumerated([f"{LEADS[first]} {rivals} in {same}{counts[first]} of {of_all}", *others])
+    clause = enumerated([f"{LEADS[first]} {rivals} in {counts[first]} of {of_all}", *others])
     not_run = min(left, sum(not each.rows for each in judged))
     rest = [f"{number} {what}" for number, what in ((left - not_run, "not sure"), (not_run, "not run")) if number]
     return f"{clause} ({', '.join(rest)})" if rest else clause
