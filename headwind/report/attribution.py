@@ -2,7 +2,7 @@
 
 A cause is named only if the figures support it, block by block: the slower arm's loss by it is between three and five
 quarters of its total loss, and without it at most a quarter of the difference is left in the median block. Everything
-else no counter accounts for. Agreeing seconds do not prove a cause, except for the slowest handshake, since
+else nothing measured accounts for. Agreeing seconds do not prove a cause, except for the slowest handshake, since
 nothing is done on a connection before its handshake.
 """
 
@@ -90,7 +90,7 @@ def _waits(condition: Condition, data: RunData) -> Iterator[str]:
 
 def _sentences(standing: Standing, tracks: Sequence[Track], lines: Sequence[Line], data: RunData) -> Iterator[str]:
     led = [*_leads(standing, lines, data), *_others(standing)]
-    yield from led or (["No lead to explain."] if lines else [])
+    yield from led or (["No sure or likely lead."] if lines else [])
     yield from _mostly_handshake(standing, [track.arm for track in tracks])
 
 
@@ -117,7 +117,7 @@ def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator
             if cause
             else f"the slower trials were {window}"
             if window
-            else f"no counter accounts for {which}"
+            else f"nothing measured accounts for {which}"
         )
         if place and not window:
             reason += f", but {share} arose {place}"
@@ -148,11 +148,7 @@ def _others(standing: Standing) -> Iterator[str]:
 
 def _losers(accounts: Sequence[Account]) -> str:
     """The losers with their losses: `HTTP/1.1 by 24.0 s and HTTP/2 by 10.2 s`."""
-    finished = (
-        " (medians of different blocks: each pair's, where both finished)"
-        if accounts[1:]
-        else " in blocks that both finished"
-    )
+    finished = f"{', each' if accounts[1:] else ''} in blocks that both protocols finished"
     where = finished if any(account.is_partial for account in accounts) else ""
     if len(accounts) <= MOST_NAMED:
         return enumerated(arm_name(account.loser) + _by([account]) for account in accounts) + where
@@ -274,21 +270,22 @@ def _last_tenth(condition: Condition) -> Seconds:
 
 
 def _mostly_handshake(standing: Standing, arms: Sequence[Arm]) -> Iterator[str]:
-    """Sentences on arms whose total is mostly the slowest handshake: the median share of all trials, rounded down."""
+    """The share of the slowest handshake in the total, if it is most of some arm's: medians, rounded down."""
     workload, shares = standing.condition.workload, dict[Arm, float]()
     for arm in arms if workload.handshake else ():
         finished = [row[arm].metrics for row in standing.rows.values() if arm in row and row[arm].outcome is Outcome.OK]
         total, slowest = workload.primary().key, workload.handshake[-1].key
         parts = [each[slowest] / each[total] for each in finished if slowest in each and each.get(total)]
-        if parts and statistics.median(parts) >= MOSTLY:
+        if parts:
             shares[arm] = min(statistics.median(parts), 1.0)
     name, total_name = handshake_name(workload), workload.primary().label
-    if len(shares) > MOST_NAMED:
-        least = f"{math.floor(100 * min(shares.values()))} % of the {total_name}"
-        yield f"In the median trial, the {name} takes at least {least} in {len(shares)} rows."
-    elif len(shares) > 1:
-        shown = (f"{math.floor(100 * share)} % ({arm_name(arm)})" for arm, share in shares.items())
-        yield f"In the median trial, the {name} takes {enumerated(shown)} of the {total_name}."
-    for arm, share in shares.items() if len(shares) == 1 else ():
-        taken = f"{math.floor(100 * share)} % of the {total_name}"
-        yield f"In the median trial of {arm_name(arm)}, the {name} takes {taken}."
+    mostly = [share for share in shares.values() if share >= MOSTLY]
+    if mostly and len(shares) > MOST_NAMED:
+        yield f"The {name} takes at least {_whole(min(mostly))} of the {total_name} in {len(mostly)} rows (medians)."
+    elif mostly:
+        shown = (f"{_whole(share)} ({arm_name(arm)})" for arm, share in shares.items())
+        yield f"The {name} takes {enumerated(shown)} of the {total_name} (medians)."
+
+
+def _whole(share: float) -> str:
+    return f"{math.floor(100 * share)} %"

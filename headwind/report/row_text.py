@@ -64,7 +64,7 @@ def how_far(data: RunData) -> str:
         short = f"{counted(missing, 'trial')} {'is' if missing == 1 else 'are'} missing"
         blocks = counted(data.matrix.repeat.least, "block")
         where = f"in {len(data.short)} of {counted(len(data.matrix.conditions), data.matrix.place)}"
-        return f"The budget was too short for {blocks} {where}: {short}. {counted(done, 'trial')} ran."
+        return f"The budget was too short for the minimum of {blocks} {where}: {short}. {counted(done, 'trial')} ran."
     if is_over:
         return ran
     why = f"{status.reason[:1].upper()}{status.reason[1:]}"

@@ -306,7 +306,7 @@ def more_text(item: Open) -> str:
         every = _forecast_text(item, item.outlook, "after ")
         return f"{first}; all its comparisons{' ' if every.startswith('after') else ': '}{every}"
     by = _by(item, item.outlook) if item.outlook.blocks is not None else ""
-    text = _forecast_text(item, item.outlook, f"will probably be sure{by} after " if by else "")
+    text = _forecast_text(item, item.outlook, f"probably sure{by} after " if by else "")
     return f"needs {text}" if text.startswith("at least") else text
 
 
@@ -362,7 +362,7 @@ def _settled_by_others(data: RunData) -> list[str]:
             found = left.setdefault(line.primary.metric, {})
             found.setdefault(data.matrix.name_of(line.condition), []).append(line.pair)
     return [
-        "These comparisons get no more blocks, because they are sure by another metric, though not by "
+        "These comparisons call for no more blocks, because they are sure by another metric, though not by "
         f"{metric.label}: {'; '.join(f'{name} ({names_of(pairs)})' for name, pairs in found.items())}. To run "
         f"until {metric.label} is sure as well, start a new run with `judge: [{metric.key}]` in its matrix file."
         for metric, found in left.items()

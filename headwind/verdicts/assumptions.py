@@ -234,7 +234,7 @@ def _level(base: Observed, new: Observed) -> float:
 
 def _few_blocks(n: int, rule: Rule) -> ComparisonWarning | None:
     fewest = fewest_blocks(rule.confidence, rule.anytime)
-    if n >= fewest:
+    if not 0 < n < fewest:
         return None
     return ComparisonWarning(
         WarningKind.FEW_BLOCKS,

@@ -111,16 +111,16 @@ def test_a_total_that_is_little_else_than_its_handshake_has_a_sentence() -> None
     last = told(data).sentences[-1]
     h1, h2, h3 = (f"{math.floor(100 * share)} %" for share in shares)
     parts = f"{h1} (HTTP/1.1), {h2} (HTTP/2) and {h3} (HTTP/3)"
-    assert last == f"In the median trial, the slowest handshake takes {parts} of the total time."
+    assert last == f"The slowest handshake takes {parts} of the total time (medians)."
 
 
-def test_where_only_one_total_is_its_handshake_that_one_is_named() -> None:
+def test_where_one_total_is_its_handshake_all_shares_are_named() -> None:
     def only_h3(trial: Trial, rng: random.Random) -> Mapping[str, float]:
         total_s = rng.uniform(0.9, 1.1)
         return {"total_s": total_s, "connect_max_s": total_s * (0.901 if trial.arm is H3 else 0.5)}
 
     assert (
-        "In the median trial of HTTP/3, the slowest handshake takes 90 % of the total time."
+        "The slowest handshake takes 50 % (HTTP/1.1), 50 % (HTTP/2) and 90 % (HTTP/3) of the total time (medians)."
         in told(run(only_h3)).sentences
     )
 
@@ -182,7 +182,7 @@ def test_where_nothing_accounts_for_it_that_is_said() -> None:
     led = [sentence for sentence in told(run(unexplained)).sentences if "beats" in sentence]
     assert led
     assert all(
-        sentence.endswith(("; no counter accounts for it.", "; no counter accounts for these leads."))
+        sentence.endswith(("; nothing measured accounts for it.", "; nothing measured accounts for these leads."))
         for sentence in led
     )
 
@@ -202,7 +202,7 @@ def test_where_a_difference_lies_is_said_when_its_cause_is_not_known() -> None:
         told(run(late))
         .sentences[0]
         .endswith(
-            "; no counter accounts for these leads, but nearly all of them arose in the last 10 % of the requests."
+            "; nothing measured accounts for these leads, but nearly all of them arose in the last 10 % of the requests."
         )
     )
 
@@ -231,7 +231,7 @@ def test_a_processor_that_worked_little_is_no_cause_although_its_seconds_fit() -
 
 def test_without_a_lead_there_is_nothing_to_explain() -> None:
     data = run(lambda _, rng: {"total_s": rng.uniform(0.99, 1.01)})
-    assert told(data).sentences[0] == "No lead to explain."
+    assert told(data).sentences[0] == "No sure or likely lead."
 
 
 def test_of_trials_that_were_stopped_no_difference_is_made_up() -> None:
@@ -250,7 +250,7 @@ def test_a_difference_says_if_some_blocks_have_none() -> None:
     led = [sentence for sentence in told(data_of(stopped)).sentences if " HTTP/1.1 by " in sentence]
     assert led
     for sentence in led:
-        several = "(medians of different blocks: each pair's, where both finished)"
+        several = ", each in blocks that both"
         assert (several if " and " in sentence else "in blocks that both") in sentence
 
 
@@ -279,7 +279,7 @@ def test_a_run_from_before_all_this_says_what_it_does_not_have() -> None:
     led = [sentence for why in found for sentence in why.sentences if "beats" in sentence]
     assert led
     assert all(
-        sentence.endswith(("; no counter accounts for it.", "; no counter accounts for these leads."))
+        sentence.endswith(("; nothing measured accounts for it.", "; nothing measured accounts for these leads."))
         for sentence in led
     )
     text = words(section(parse(render(data, 0.0)), "why"))

@@ -152,7 +152,7 @@ def _drift(plot: Plot, bars: Sequence[Bar]) -> Markup:
     heading = text(
         0,
         plot.top - 15,
-        "trial time / median of its condition and protocol (line: running median)",
+        "relative time of each trial",
         class_="quiet",
     )
     level = path("one", f"M{number(plot.left)} {number(plot.y(1))}H{number(plot.right)}")
