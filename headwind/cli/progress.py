@@ -18,7 +18,7 @@ from rich.text import Text
 
 from headwind.arm import Arm
 from headwind.clock import Clock
-from headwind.format import NOTHING, about, counted, observed_text
+from headwind.format import NOTHING, about, counted, listed, observed_text
 from headwind.model import Block, Condition, Matrix, Outcome, Result, Trial
 from headwind.observed import figure
 from headwind.plan.cpu_demand import changes_in_time
@@ -185,7 +185,11 @@ class Reporter:
         matrix, start_s, lanes = scheduler.matrix, scheduler.start_s, scheduler.lanes
         guesses = guessed(matrix, scheduler.forecast)
         if warning := what_a_budget_settles(matrix, scheduler.minimum_s(), guesses, start_s, lanes):
-            self._out.print(escape(warning), highlight=False)
+            unverified = listed([matrix.name_of(each) for each in matrix.conditions if each.id in scheduler.unverified])
+            doubt = f" It will hardly be enough for {unverified}, where most trials were not verified." * bool(
+                unverified
+            )
+            self._out.print(escape(f"{warning}{doubt}"), highlight=False)
         for note in changes_missed(matrix, scheduler.forecast):
             self._out.print(escape(note), highlight=False)
         if matrix.repeat.is_adaptive and (earlier := scheduler.settled()):

@@ -6,11 +6,9 @@ import math
 import os
 import shlex
 import sys
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from statistics import fmean
 
 from headwind.cli.doctor import lanes_here
 from headwind.cli.runs import from_here
@@ -20,7 +18,6 @@ from headwind.model import Matrix
 from headwind.plan.forecast import LANE_S
 from headwind.plan.minimum import affordable, at_most, enough_s, guessed, needed_text, on_lanes
 from headwind.plan.scheduler import Scheduler
-from headwind.proof.attempts import is_unproven
 from headwind.proof.spans import TOO_EARLY
 from headwind.report.certainty import Certainty, certainty_of
 from headwind.report.verdicts import has_forecast, more_text, names_of
@@ -33,7 +30,6 @@ from headwind.verdicts.stats import fewest_blocks
 
 NO_RESULT = "will probably make no more comparisons sure"
 MOST_BUDGETS = 4  # that are tried until one is enough
-MOST_UNVERIFIED = 0.5  # of the attempts in a condition
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -52,7 +48,7 @@ def how_to_resume(run: Run, data: RunData, cluster: str | None = None) -> list[s
     why = _why(matrix, data) if state is State.FINISHED else "Not finished"
     more = _enough(run, data, More.of(scheduler, data.still_open))
     effect = "" if is_done or not (text := _effect(scheduler, more)) else f"; {text}"
-    details = [] if is_done else _details(matrix, more, _unverified(data))
+    details = [] if is_done else _details(matrix, more, scheduler.unverified)
     resume = "To resume anyway:" if effect.endswith(NO_RESULT) else "Resume with:"
     return [f"{why}{effect}.", *details, resume, f"  {_command(run, more.budget_s, cluster)}"]
 
@@ -229,14 +225,6 @@ def _effect(scheduler: Scheduler, more: More) -> str:
     return f"another {about(more.budget_s)} may make more comparisons sure in {len(fitting)} of {of}{which}{below}"
 
 
-def _unverified(data: RunData) -> set[str]:
-    """Ids of the conditions of which most attempts were not verified: further ones will hardly be."""
-    attempts = defaultdict[str, list[bool]](list)
-    for result in data.results:
-        attempts[result.trial.block.condition.id].append(is_unproven(result))
-    return {name for name, unproven in attempts.items() if fmean(unproven) > MOST_UNVERIFIED}
-
-
 def _details(matrix: Matrix, more: More, unverified: Collection[str]) -> list[str]:
     """The forecast for the condition that is settled soonest, and the limits of the last budget and of `max`."""
 
@@ -259,7 +247,10 @@ def _details(matrix: Matrix, more: More, unverified: Collection[str]) -> list[st
         but = f", but hardly {doubtful}, where most trials were not verified" if doubtful else ""
         guesses = names([each for each in more.missing if each in more.guesses])
         guess = f" (a guess: no trial has run in {guesses})" if guesses else on_lanes(more.lanes)
-        found.append(f"{still}; {about(more.budget_s or 0)} will probably complete them{guess}{but}.")
+        if {*more.missing} <= {*unverified}:
+            found.append(f"{still}; hardly any time will complete them, because most trials were not verified.")
+        else:
+            found.append(f"{still}; {about(more.budget_s or 0)} will probably complete them{guess}{but}.")
     for ids, what in ((more.short, needed_text(matrix)), (more.slow, "that")):
         if ids:
             another = about(matrix.repeat.budget_s or 0)

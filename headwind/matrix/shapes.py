@@ -135,7 +135,9 @@ def of_entries(group: str, entries: Sequence[Any]) -> str:
 def with_name(keys: Mapping[str, Any]) -> str:
     """YAML of an entry with a name in front: its own, or one from what it is, such as `lte: {preset: lte}`."""
     own = {key: value for key, value in keys.items() if key != "name"}
-    parts = [own[key] for key in ("protocol", "congestion", "preset", "kind") if isinstance(own.get(key), str)]
+    parts = [
+        own[key] for key in ("protocol", "congestion", "server", "preset", "kind") if isinstance(own.get(key), str)
+    ]
     return f"{harmless(keys.get('name') or '-'.join(parts) or NAME)}: {shown(own)}"
 
 

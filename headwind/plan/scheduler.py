@@ -6,6 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
+from statistics import fmean
 
 from headwind.clock import CLOCK, Clock
 from headwind.model import AUTO, Block, Condition, Matrix, Result
@@ -14,7 +15,7 @@ from headwind.plan.block_order import plan_blocks
 from headwind.plan.cpu_demand import CpuDemand
 from headwind.plan.forecast import Forecast, block_seconds, lanes_that_pay
 from headwind.plan.minimum import affordable, minimum_s
-from headwind.proof.attempts import runs_again
+from headwind.proof.attempts import is_unproven, runs_again
 from headwind.proof.spans import ended_early
 from headwind.trial.block import Task
 from headwind.verdicts.judgement import Judge, Judgement
@@ -26,6 +27,7 @@ from headwind.verdicts.pending import Open
 # long.
 TURN_ALONE_S, TURN_PARALLEL_S = 80.0, 300.0
 START_SHARE = 0.1  # of the time left: above it, starting lanes must pay off, even if the matrix sets their number
+MOST_UNVERIFIED = 0.5  # of the attempts in a condition
 SHORT_S = 10.0  # a new block that takes no longer is tried alone first: it may need all CPUs
 
 
@@ -59,6 +61,7 @@ class Scheduler:
         self.forecast = Forecast(matrix.rules, earlier=earlier)
         self.needs = CpuDemand(cores, trial_s=self._trial_s)
         self._attempts: dict[str, int] = {}  # trial id -> number of attempts
+        self._unproven: dict[str, list[bool]] = defaultdict(list)  # by condition id, of every attempt
         self._done: set[str] = set()  # ids of trials that need no further attempt
         # The minimum and the blocks chosen beyond it that are not done; a search has no minimum.
         self._planned = [] if matrix.find else plan_blocks(matrix)
@@ -88,6 +91,7 @@ class Scheduler:
             self.forecast.learn(result)
             self.needs.learn(result)
             trial = result.trial
+            self._unproven[trial.block.condition.id].append(is_unproven(result))
             self._attempts[trial.id] = result.attempt + 1
             (self._done.discard if runs_again(result) else self._done.add)(trial.id)
             self._trial_at[trial.block.id] = self._clock.monotonic()
@@ -209,6 +213,11 @@ class Scheduler:
             for line in self._judged.compared
             if line.is_sure and line.condition.id not in self.early
         }
+
+    @property
+    def unverified(self) -> list[str]:
+        """Ids of the conditions of which most attempts were not verified: further ones will hardly be."""
+        return [name for name, unproven in self._unproven.items() if fmean(unproven) > MOST_UNVERIFIED]
 
     def expected_s(self, lanes: int) -> float:
         """Seconds until the end of the run on this number of lanes: at most its time left."""

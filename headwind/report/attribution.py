@@ -8,7 +8,6 @@ nothing is done on a connection before its handshake.
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -270,7 +269,7 @@ def _last_tenth(condition: Condition) -> Seconds:
 
 
 def _mostly_handshake(standing: Standing, arms: Sequence[Arm]) -> Iterator[str]:
-    """The share of the slowest handshake in the total, if it is most of some arm's: medians, rounded down."""
+    """The share of the slowest handshake in the total, if it is most of some arm's: medians."""
     workload, shares = standing.condition.workload, dict[Arm, float]()
     for arm in arms if workload.handshake else ():
         finished = [row[arm].metrics for row in standing.rows.values() if arm in row and row[arm].outcome is Outcome.OK]
@@ -288,4 +287,4 @@ def _mostly_handshake(standing: Standing, arms: Sequence[Arm]) -> Iterator[str]:
 
 
 def _whole(share: float) -> str:
-    return f"{math.floor(100 * share)} %"
+    return f"{100 * share:.0f} %"

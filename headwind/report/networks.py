@@ -13,6 +13,7 @@ from headwind.matrix.units import RATE, RATIO, TIME
 from headwind.model import Matrix
 from impair.profile import Delay, Direction, Link, Loss, Profile, Spells, Steps
 from impair.queues import Fifo, kind_of
+from impair.trace import Trace
 
 MOST_PARTS = 2  # impairments in a name; a network with more is named by its key
 UNIMPAIRED = "no impairment"
@@ -79,9 +80,6 @@ def _described(profile: Profile) -> Network | None:
 
 def _meaning(profile: Profile) -> str:
     """The impairments: `35 ms delay both ways`, `downlink 25 ms delay + 4 Mbit/s, uplink 25 ms delay`."""
-    if traces := dict.fromkeys(trace for each in Direction if (trace := profile.trace(each))):
-        rates = " and ".join(measured("mean_bps", trace.mean_bps) for trace in traces)
-        return f"rate trace of {rates} on average"
     first = _first_meaning(profile)
     if profile.is_steady:
         return first
@@ -107,15 +105,17 @@ def _changes(profile: Profile) -> Iterator[str]:
 
 def _first_meaning(profile: Profile) -> str:
     """The impairments at the beginning."""
-    up, down = (" + ".join(_parts(link)) for link in (profile.uplink, profile.downlink))
-    if profile.uplink == profile.downlink:
+    up, down = (
+        " + ".join(_parts(profile.link(way), profile.trace(way))) for way in (Direction.UPLINK, Direction.DOWNLINK)
+    )
+    if profile.uplink == profile.downlink and up == down:
         return f"{up} both ways" if up else UNIMPAIRED if profile.uplink == Link() else ""
     if not (up and down):
         return down or f"{up} on the uplink"
     return f"downlink {down}, uplink {up}" if up != down else f"{up} both ways"
 
 
-def _parts(link: Link) -> Iterator[str]:
+def _parts(link: Link, trace: Trace | None = None) -> Iterator[str]:
     """The impairments of a direction: `100 ms delay`, `30 % loss`; those of LONG only by kind."""
     if link.delay:
         yield _delay(link.delay)
@@ -124,7 +124,9 @@ def _parts(link: Link) -> Iterator[str]:
     for part, word in ((link.duplicate, "duplication"), (link.corrupt, "corruption"), (link.reorder, "reordering")):
         if part and part.ratio:
             yield f"{setting('part_ratio', part.ratio)} {word}"
-    if link.rate:
+    if trace:
+        yield f"rate trace of {measured('mean_bps', trace.mean_bps)} on average"
+    elif link.rate:
         yield f"{setting('rate_bps', link.rate.rate_bps)}{_queue(link)}"
     if link.limit_packets is not None:
         yield f"limit of {counted(link.limit_packets, 'packet')}"

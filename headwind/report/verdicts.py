@@ -9,8 +9,9 @@ from itertools import groupby
 from operator import attrgetter
 
 from headwind.arm import PLAIN, Arm
-from headwind.format import NOTHING, about, arm_name, counted, setting
+from headwind.format import NOTHING, about, arm_name, counted, enumerated, setting
 from headwind.metric import Metric
+from headwind.model import Condition, Matrix
 from headwind.report.certainty import Certainty, certainty_of, most_apart, verdict_of
 from headwind.run.data import RunData
 from headwind.verdicts.assumptions import Dependence
@@ -258,6 +259,12 @@ def cell_class(finding: Finding) -> str:
     """CSS classes of a verdict in a table: the leader and the certainty."""
     who = leader(finding)
     return f"{who.name if who else 'none'} {certainty_of(finding)}"
+
+
+def metric_title(metric: Metric, conditions: Iterable[Condition], matrix: Matrix) -> str:
+    """A metric's label, with the workloads of these conditions if they are not all of the matrix."""
+    own, every = (dict.fromkeys(each.workload.name for each in some) for some in (conditions, matrix.conditions))
+    return metric.label if len(own) == len(every) else f"{metric.label} ({enumerated(own)})"
 
 
 def unfinished_text(line: Line) -> str:

@@ -106,13 +106,15 @@ class RunData:
     def still_open(self) -> tuple[Open, ...]:
         """The open comparisons that more blocks may settle.
 
-        Not those of networks that trials end too early for, and not CPU-bound ones, which are never sure.
+        Not those of networks that trials end too early for, and, once the minimum is complete, not CPU-bound ones,
+        which are never sure.
         """
         bound: dict[str, list[Pair]] = {}
         for line in self.judgement.lines:
             if line.is_cpu_bound:
                 bound.setdefault(line.condition.id, []).append(line.pair)
-        left = (item.without(bound.get(item.condition.id, ())) for item in self.judgement.open)
+        every = self.judgement.open
+        left = (item if item.missing else item.without(bound.get(item.condition.id, ())) for item in every)
         return tuple(item for item in left if item.pairs and item.condition.id not in self.unchanged)
 
     @property

@@ -28,6 +28,12 @@ from headwind.verdicts.stats import Interval, e_bh
 from headwind.verdicts.two_samples import fewest_in_each, gain, share_changed, speeds
 from headwind.verdicts.verdict import Rule, Verdict, judge, share_of
 
+UNMEASURED: Mapping[str, Any] = {  # fields of a change of which one run has no data
+    "interval": Interval(-math.inf, math.inf, None, 0),
+    "verdict": Verdict.INCONCLUSIVE,
+    "log_e_value": -math.inf,
+    "finishing_differs": False,
+}
 WIDE_RATIO = 1.5  # an interval that allows a larger change, to either side, makes the change unknown
 
 
@@ -175,25 +181,27 @@ def changes(matrix: Matrix, earlier: Iterable[Result], later: Iterable[Result]) 
     return Changes(tuple(ratios), tuple(arms), shared, fewest_in_each(rule.confidence))
 
 
-def with_unmeasured(found: Changes, asked: Matrix, blocks: Mapping[str, tuple[int, int]]) -> Changes:
+def with_unmeasured(found: Changes, asked: Matrix, earlier: Iterable[Result], later: Iterable[Result]) -> Changes:
     """The changes, with everything added that both runs should have measured and one of them did not: unknown.
 
-    `asked` is the common part of both matrices, `blocks` the numbers of blocks in the earlier and the later run by
-    condition id.
+    `asked` is the common part of both matrices.
     """
+    before, after = rows_of(earlier), rows_of(later)
+    rule = Rule(asked.repeat.confidence, asked.repeat.margin_ratio)
     ratios = {(each.condition, each.pair, each.metric): each for each in found.ratios}
     arms = {(each.condition, each.arm, each.metric): each for each in found.arms}
     for condition in asked.conditions:
-        known: Any = {
-            "condition": condition, "trials": blocks[condition.id], "finished": (0, 0), "log_e_value": -math.inf,
-            "interval": Interval(-math.inf, math.inf, None, 0), "verdict": Verdict.INCONCLUSIVE,
-        }  # fmt: skip
+        rows = before.get(condition.id, {}), after.get(condition.id, {})
         pairs = [pair for pair in pairs_of(asked, condition) if {pair.new, pair.base} <= {*asked.arms}]
         for metric in asked.judged(condition):
             for arm in asked.arms:
-                arms.setdefault((condition, arm, metric), ArmChange(arm=arm, metric=metric, **known))
+                if (condition, arm, metric) not in arms:
+                    lacking = _arm_change(condition, arm, metric, *rows, rule)
+                    arms[condition, arm, metric] = replace(lacking, **UNMEASURED)
             for pair in pairs:
-                ratios.setdefault((condition, pair, metric), RatioChange(pair=pair, metric=metric, **known))
+                if (condition, pair, metric) not in ratios:
+                    unpaired = _ratio_change(condition, pair, metric, *rows, rule)
+                    ratios[condition, pair, metric] = replace(unpaired, **UNMEASURED)
     return replace(found, ratios=tuple(ratios.values()), arms=tuple(arms.values()))
 
 

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 import lab
-from headwind.arm import H2, H3, PLAIN, Arm
+from headwind.arm import H1, H2, H3, PLAIN, Arm
 from headwind.errors import UsageError
-from headwind.model import Condition, Matrix, SelfCheck, Trial
+from headwind.model import Condition, Matrix, Outcome, SelfCheck, Trial
+from headwind.proof.attempts import MOST_ATTEMPTS
 from headwind.report.trust import OTHER_LABS
 from tests import fake
 
@@ -249,6 +250,27 @@ def test_a_condition_that_one_run_did_not_reach_cannot_be_told(
     counts = json.loads(file.read_text())["counts"]
     assert (counts["of"], counts["bounded"], counts["cannot_tell"]) == (18, 9, 9)
     assert sum(counts[key] for key in ("worse", "better", "likely", "bounded", "cannot_tell")) == counts["of"]
+
+
+def test_blocks_of_a_pair_count_without_those_of_other_arms(tmp_path: Path, usual: str) -> None:
+    """A pair with data in 20 and 1 blocks was said to have 20 and 0: a third arm had none in that block."""
+    first = [trial for trial in fake.trials_of(MATRIX) if trial.block.index == 0]
+    results = [
+        replace(fake.ok(trial, 1.0), outcome=Outcome.INVALID, attempt=MOST_ATTEMPTS - 1) if trial.arm is H1
+        else fake.ok(trial, 1.0)
+        for trial in first
+    ]  # fmt: skip
+    file = tmp_path / "changes.json"
+    with fake.recorded(tmp_path / "stopped", MATRIX, results) as run:
+        assert lab.main(["compare", usual, str(run.folder), "--json", str(file)]) == 0
+    found = {
+        (each["candidate"], each["baseline"], each["condition"], each["metric"]): each
+        for each in json.loads(file.read_text())["ratios"]
+    }
+    assert found["h3", "h2", first[0].block.condition.id, "total_s"]["trials"] == {"run_a": 20, "run_b": 1}
+    lacking = found["h3", "h1", first[0].block.condition.id, "total_s"]
+    assert (lacking["trials"], lacking["finished"]) == ({"run_a": 20, "run_b": 0}, {"run_a": 20, "run_b": 0})
+    assert lacking["inconclusive"]
 
 
 def test_conditions_that_one_budget_did_not_reach_are_named_with_advice(

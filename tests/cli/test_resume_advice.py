@@ -13,7 +13,7 @@ import pytest
 from headwind.cli import resume_advice
 from headwind.cli.resume_advice import how_to_resume
 from headwind.format import budget_text
-from headwind.model import CPU_BOUND, Outcome, Repetition
+from headwind.model import CPU_BOUND, Outcome, Proof, Repetition
 from headwind.plan.scheduler import Scheduler
 from headwind.proof.spans import UNCHANGED
 from headwind.report.trust import trust_line
@@ -259,3 +259,24 @@ def test_a_cpu_bound_comparison_is_never_said_to_be_sure(tmp_path: Path) -> None
     assert bound.startswith(f"clean: {pairs} are CPU-bound, so at most likely: ")
     assert data.still_open == ()
     assert said == ["No blocks are left to run; 2 comparisons are CPU-bound, so at most likely."]
+
+
+def test_a_cpu_bound_condition_is_missing_its_minimum_like_any_other(tmp_path: Path) -> None:
+    """A condition with one block of eight was in no list of blocks still to run, since that block was CPU-bound."""
+    matrix = replace(MATRIX, repeat=Repetition(9, 60, budget_s=60.0))
+    trials = fake.trials_of(replace(matrix, repeat=Repetition.fixed(1)))
+    bound = Proof(warnings=(f"{CPU_BOUND}: the router",))
+    results = [replace(good, proof=bound) for good in (fake.ok(trial, 1.0) for trial in trials)]
+    with fake.recorded(tmp_path, matrix, results) as run:
+        said = how_to_resume(run, RunData.of(run))
+    assert any("Blocks still to run (minimum 9): clean 8, delay 8; " in line for line in said)
+
+
+def test_what_was_hardly_ever_verified_is_promised_in_no_time(tmp_path: Path) -> None:
+    """`6 min will probably complete them, but hardly outage`, which was all that `them` meant."""
+    matrix = replace(MATRIX, repeat=Repetition(9, 60, budget_s=180.0))
+    trials = fake.trials_of(replace(matrix, repeat=Repetition.fixed(3)))
+    results = [replace(fake.ok(trial, 1.0), outcome=Outcome.INVALID) for trial in trials]
+    with fake.recorded(tmp_path, matrix, results) as run:
+        (line,) = [line for line in how_to_resume(run, RunData.of(run)) if "Blocks still to run" in line]
+    assert line.endswith("; hardly any time will complete them, because most trials were not verified.")

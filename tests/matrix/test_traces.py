@@ -172,7 +172,7 @@ def test_a_trace_is_described_by_its_file_hash_length_and_rates(home: Path) -> N
         "trace": f"steady.trace (sha256 {trace.sha256[:12]}): 3 s, 6.06 Mbit/s on average, up to 6.18 Mbit/s",
     }  # fmt: skip
     (network,) = networks_of(matrix).values()
-    assert network.meaning == "rate trace of 6.06 Mbit/s on average"
+    assert network.meaning == "20 ms delay + rate trace of 6.06 Mbit/s on average"
 
 
 def test_a_slower_twin_replays_the_trace_at_a_lower_pace(home: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import random
 import re
 import statistics
@@ -109,7 +108,7 @@ def test_a_total_that_is_little_else_than_its_handshake_has_a_sentence() -> None
         shares.append(statistics.median(each["connect_max_s"] / each["total_s"] for each in of))
     assert min(shares) > MOSTLY
     last = told(data).sentences[-1]
-    h1, h2, h3 = (f"{math.floor(100 * share)} %" for share in shares)
+    h1, h2, h3 = (f"{100 * share:.0f} %" for share in shares)
     parts = f"{h1} (HTTP/1.1), {h2} (HTTP/2) and {h3} (HTTP/3)"
     assert last == f"The slowest handshake takes {parts} of the total time (medians)."
 
@@ -202,7 +201,8 @@ def test_where_a_difference_lies_is_said_when_its_cause_is_not_known() -> None:
         told(run(late))
         .sentences[0]
         .endswith(
-            "; nothing measured accounts for these leads, but nearly all of them arose in the last 10 % of the requests."
+            "; nothing measured accounts for these leads, but nearly all of them arose in the last 10 % of the "
+            "requests."
         )
     )
 
@@ -283,7 +283,7 @@ def test_a_run_from_before_all_this_says_what_it_does_not_have() -> None:
         for sentence in led
     )
     text = words(section(parse(render(data, 0.0)), "why"))
-    assert f"Not recorded in this run: {', '.join(missing)}." in text
+    assert f"Not recorded: {', '.join(missing)}." in text
 
 
 def test_what_the_servers_quic_sent_again_is_not_known() -> None:
@@ -399,7 +399,7 @@ def test_the_only_handshake_of_a_trial_is_recorded_and_a_cause(kind: type[Ttfb |
     text = words(section(parse(render(data, 0.0)), "why"))
     assert measured("handshake_s", told(data).tracks[0].handshake_s) in text
     assert "slowest handshake" not in text
-    assert "Not recorded in this run: handshake" not in text
+    assert "Not recorded: handshake" not in text
 
 
 def test_a_lead_by_another_metric_is_not_passed_over() -> None:

@@ -114,8 +114,8 @@ def test_what_a_budget_cut_short_is_compared_with_the_minimum(data: RunData) -> 
     assert Scheduler(MATRIX, data.results).counts == (66, 97), "what the resumed run shows"
     over = replace(data, status=replace(data.status, state=State.FINISHED))
     assert headline(over) == (
-        "The budget was too short for the minimum of 9 blocks in 2 of 3 networks: 31 trials are missing. 66 trials ran: 66 ok; "
-        "2 more were stopped with the run, in no figure."
+        "The budget was too short for the minimum of 9 blocks in 2 of 3 networks: 31 trials are missing. "
+        "66 trials ran: 66 ok; 2 more were stopped with the run, in no figure."
     )
 
 

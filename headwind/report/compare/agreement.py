@@ -80,7 +80,7 @@ def headline(changes: Sequence[Change], earlier: str, later: str, what: str = "c
     show = "shows" if len(bounded) == 1 else "show"
     parts += [f"{len(bounded)} {show} no change above {_largest(bounded)[0][1]:.2f}x"] if bounded else []
     parts += [f"{unknown or 'none'} {'is' if unknown == 1 else 'are'} unknown"]
-    metrics = len({change.metric for change in changes})
+    metrics = len({change.metric.key for change in changes})
     by = f" by {metrics} metrics" if metrics > 1 else ""
     return f"{later} against {earlier}: of {counted(len(changes), what)}{by} {', '.join(parts)}."
 

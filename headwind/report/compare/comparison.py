@@ -99,9 +99,9 @@ def compared(earlier: Run, later: Run, *, absolute: bool) -> Comparison:
     arms in one.
     """
     before, after = RunData.of(earlier), RunData.of(later)
-    found = changes(after.matrix, same_networks(before, after), after.latest)
-    asked, blocks = _asked_of_both(before, after)
-    found = with_unmeasured(found, asked, blocks)
+    results = same_networks(before, after), after.latest
+    asked, _ = _asked_of_both(before, after)
+    found = with_unmeasured(changes(after.matrix, *results), asked, *results)
     if not found.arms:
         lacking = "arm" if asked.conditions else "condition"
         settings = "; an arm's settings and its server's image are part of it" if asked.conditions else ""

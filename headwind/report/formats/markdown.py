@@ -132,7 +132,8 @@ def _others(verdicts: Judgement) -> list[Metric]:
 def _by_metric(data: RunData, found: Sequence[Standing], metric: Metric) -> Iterator[str]:
     """A row for each condition that the metric judges, and a column for each comparison."""
     pairs = ordered_pairs(data.matrix, data.judgement)
-    yield row(f"by {metric.label}", *(pair_label(pair) for pair in pairs))
+    judged = [line.condition for line in data.judgement.compared if metric in line.findings]
+    yield row(f"by {describe.metric_title(metric, judged, data.matrix)}", *(pair_label(pair) for pair in pairs))
     yield row(*["---"] * (len(pairs) + 1))
     for standing in found:
         findings = {known.line.pair: known.line.findings.get(metric) for known in standing.known}

@@ -52,6 +52,7 @@ class Panel:
     """Every comparison by one metric, on one axis."""
 
     metric: Metric
+    title: str  # "total time"; if not all workloads have it, "total time (page)"
     judged: bool  # True if it has verdicts
     axis: Markup  # empty if nothing is drawn
     groups: tuple[PanelGroup, ...]
@@ -64,12 +65,13 @@ def panels(data: RunData) -> list[Panel]:
     unjudged = dict.fromkeys(metric for line in compared for metric in line.intervals)
     return [
         _panel(f"panel-{number}", metric, [line for line in compared if metric in (*line.findings, *line.intervals)],
-               data.judgement.rule)
+               data)
         for number, metric in enumerate(dict.fromkeys([*judged, *unjudged]), 1)
     ]  # fmt: skip
 
 
-def _panel(name: str, metric: Metric, lines: Sequence[Line], rule: Rule) -> Panel:
+def _panel(name: str, metric: Metric, lines: Sequence[Line], data: RunData) -> Panel:
+    rule = data.judgement.rule
     shown = {(line.condition.id, line.pair): _shown(line, metric, rule) for line in lines}
     axis = charts.forest_axis(f"{name}-axis", filter(None, shown.values()), rule.margin_ratio)
     groups = []
@@ -78,7 +80,8 @@ def _panel(name: str, metric: Metric, lines: Sequence[Line], rule: Rule) -> Pane
         groups.append(PanelGroup(condition, tuple(described)))
     is_judged = any(metric in line.findings for line in lines)
     labels = charts.forest_labels(axis) if any(shown.values()) else Markup()
-    return Panel(metric, is_judged, labels, tuple(groups))
+    title = describe.metric_title(metric, [line.condition for line in lines], data.matrix)
+    return Panel(metric, title, is_judged, labels, tuple(groups))
 
 
 def _shown(line: Line, metric: Metric, rule: Rule) -> Interval | None:
