@@ -42,6 +42,7 @@ class Cell:
     interval: str  # "[1.46, 2.53]"; empty if unclear
     metric: str = ""  # "by mean completion time"; empty for the primary one
     notes: tuple[str, ...] = ()
+    bound: str = ""  # "narrower by mean completion time: ...", if another metric bounds an unclear difference better
     others: tuple[Cell, ...] = ()  # sure results of other metrics, if the primary one is not sure or differs
 
     @property
@@ -56,7 +57,7 @@ class Cell:
         """
         metric = f"{self.metric}:" if self.metric else ""
         first = " ".join(filter(None, (self.mark, metric, self.text, self.interval)))
-        own = ", ".join(filter(None, (first, *self.notes)))
+        own = ", ".join(filter(None, (first, *self.notes, self.bound)))
         return "; ".join((own, *map(str, self.others)))
 
 
@@ -71,9 +72,9 @@ def cell_of(known: Known, floors: Floors) -> Cell:
         *_stalls(primary),
         *_noise(known, floors),
         *_drift(primary),
-        *_narrowest(known),
+        *_likely(known),
     )
-    return _cell(primary, notes, tuple(_by_others(known.others, leader(primary))))
+    return replace(_cell(primary, notes, tuple(_by_others(known.others, leader(primary)))), bound=_bound(known))
 
 
 def cell_by(finding: Finding) -> Cell:
@@ -93,7 +94,7 @@ def _by_others(findings: Iterable[Finding], first: Arm | None) -> Iterator[Cell]
 def _cell(finding: Finding, notes: tuple[str, ...], others: tuple[Cell, ...] = ()) -> Cell:
     certainty, winner = certainty_of(finding), leader(finding)
     text, interval = _unclear(finding) if certainty is Certainty.UNCLEAR else _claim(finding, is_tie=not winner)
-    return Cell(certainty, winner, text, interval, "", notes, others)
+    return Cell(certainty, winner, text, interval, notes=notes, others=others)
 
 
 def _unclear(finding: Finding) -> tuple[str, str]:
@@ -114,21 +115,32 @@ def _claim(finding: Finding, *, is_tie: bool) -> tuple[str, str]:
     return f"{winner} {lead}", f"[{ends}" if bracket else ""
 
 
-def _narrowest(known: Known) -> Iterator[str]:
-    """Another metric that is likely or bounds the difference better, if no metric is sure."""
+def _narrowest(known: Known) -> Finding | None:
+    """The finding by another metric that bounds an unclear difference far better, if no metric is sure."""
     if not known.is_by_primary or known.certainty is not Certainty.UNCLEAR:
-        return
+        return None
     best = known.narrowest
-    apart = most_apart(best.comparison.interval)
-    if apart <= NEAR < known.most_apart:
-        range_, verdict = possible_text(best.comparison.interval), verdict_of(best)
-        if verdict.favours:
-            yield f"likely {arm_name(sides(best)[0])} {ahead_text(best)} by {best.metric.label}"
-        elif verdict is Verdict.TIE:
-            yield f"likely a tie by {best.metric.label}: {range_}"
-        else:
-            open_ = ", too many trials unfinished for a tie" if apart <= 1 + best.rule.margin_ratio else ""
-            yield f"narrower by {best.metric.label}: {range_}{open_}"
+    return best if most_apart(best.comparison.interval) <= NEAR < known.most_apart else None
+
+
+def _likely(known: Known) -> Iterator[str]:
+    """Another metric by which an unclear comparison is likely."""
+    if (best := _narrowest(known)) is None:
+        return
+    if verdict_of(best).favours:
+        yield f"likely {arm_name(sides(best)[0])} {ahead_text(best)} by {best.metric.label}"
+    elif verdict_of(best) is Verdict.TIE:
+        yield f"likely a tie by {best.metric.label}: {possible_text(best.comparison.interval)}"
+
+
+def _bound(known: Known) -> str:
+    """Another metric that bounds an unclear comparison better without being likely."""
+    best = _narrowest(known)
+    if best is None or verdict_of(best).favours or verdict_of(best) is Verdict.TIE:
+        return ""
+    is_tie = most_apart(best.comparison.interval) <= 1 + best.rule.margin_ratio
+    open_ = ", too many trials unfinished for a tie" if is_tie else ""
+    return f"narrower by {best.metric.label}: {possible_text(best.comparison.interval)}{open_}"
 
 
 def reasons_of(finding: Finding) -> Iterator[str]:

@@ -112,7 +112,8 @@ def test_what_the_narrowest_metric_adds_to_an_unclear_cell(
         stalls = replace(other.comparison.completion, only_base=3, new_finished=9)
         other = replace(other, comparison=replace(other.comparison, completion=stalls))
     cell = cell_of(known_of(line(finding(0.5, 2.1), other)), {})
-    assert cell.notes == (note.format(by=OTHERS[0].label),)
+    assert (*cell.notes, *filter(None, [cell.bound])) == (note.format(by=OTHERS[0].label),)
+    assert bool(cell.bound) is note.startswith("narrower")
 
 
 def test_below_the_fewest_blocks_nothing_is_claimed() -> None:

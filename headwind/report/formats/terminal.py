@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headwind.format import NOTHING, arm_name, clean, counted, observed_text, override_texts
@@ -176,7 +176,7 @@ def _held(text: str) -> str:
 def _line(label: str, cell: Cell) -> Text:
     from rich.text import Text
 
-    return Text(_held(clean(f"{label}: {cell}")), style=STYLES[cell.certainty])
+    return Text(_held(clean(f"{label}: {replace(cell, bound='')}")), style=STYLES[cell.certainty])
 
 
 def _times(data: RunData) -> Table:
