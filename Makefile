@@ -72,7 +72,7 @@ lab-run: docker $(RUNTIME) ## Run MATRIX=FILE (default: matrix.yaml) for up to B
 
 A_RUN = test -n "$(RUN)" || { echo "headwind: reports/ holds no run yet; make lab-run makes one" >&2; exit 2; }
 
-lab-resume: docker $(RUNTIME) ## Resume RUN=reports/<run-id> (default: the newest run) for up to BUDGET=TIME (default: as in its matrix)
+lab-resume: docker $(RUNTIME) ## Resume RUN=reports/<run-id> (default: the newest run) for up to BUDGET=TIME more (default: as in its matrix)
 	@$(A_RUN)
 	exec $(PY) lab.py run --resume "$(RUN)" $(if $(BUDGET),--budget "$(BUDGET)") $(if $(LANES),--lanes "$(LANES)") $(ARGS)
 
@@ -115,7 +115,7 @@ test: $(if $(ARGS),,begin-images) check pytest ## Install what the tests need, t
 test-thorough: export HEADWIND_THOROUGH := yes # tests/sizes.py
 test-thorough: test ## Like `make test`, but property tests try more cases, and simulations are longer
 
-test-kernels: $(DEV) docker ## Run the acceptance suite and the matrices of the repository with user-mode kernels 6.1, 6.12 and 7.2 running netem in the router
+test-kernels: $(DEV) docker ## Run the acceptance suite and the matrices of the repository with netem in user-mode kernels 6.1, 6.12 and 7.2
 	@$(PY) -m pytest --kernels tests/net/test_engine.py tests/net/test_old_kernels.py tests/net/test_kernels.py $(ARGS)
 
 check: check-ruff check-mypy check-spelling check-yaml check-shell check-docker ## Run the linters and the type checker

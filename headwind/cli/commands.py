@@ -361,7 +361,7 @@ EXIT_CODES = """exit status:
   0    success; for a run: it has enough data, and the network was as requested in nearly every trial
   1    Headwind itself failed; or, after a run: too little data, or the network deviated in too many trials
   2    a mistake in the matrix or on the command line
-  3    compare: a protocol became slower, relative to the others
+  3    compare: a protocol became slower
   4    compare --strict: no protocol became slower, but some comparisons have too few blocks for an answer, or a
        self-check failed
   130  stopped by Ctrl-C or SIGTERM

@@ -99,8 +99,8 @@ def how_to_report(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--output",
         metavar="FILE",
-        help="one run: write the page to FILE as well as to report.html; several runs: to FILE (default: a file named "
-        "after all of them, next to the first run's folder)",
+        help="one run: write the page to FILE as well as to report.html; several runs: write it to FILE (default: "
+        "named after the runs, next to the first run's folder)",
     )
 
 
@@ -119,7 +119,7 @@ def how_to_publish(command: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="RUN",
         help="folder or id of a run whose matrix has the key `published`, as in the runs of `lab.py experiments`; if "
-        "several runs measured the same published number, the last one given counts",
+        "several runs cover the same published number, the last run counts",
     )
     command.add_argument("--write", metavar="FILE", help="write to this .md or .html file instead of the terminal")
 

@@ -157,7 +157,8 @@ class Reporter:
         of = f"one trial of each {matrix.arms_word}"
         text = f"each line is a block ({of}): {matrix.place}, number, {' or '.join(labels)}"
         if matrix.selfcheck:
-            text += " (self-checks: -again is the same once more, -slower over a network made slower)"
+            name = matrix.selfcheck.arm.name
+            text += f" (self-checks: {name}-again repeats {name}, {name}-slower has a network made slower)"
         self._out.print(escape(text), highlight=False)
 
     def _now(self) -> str:

@@ -23,6 +23,7 @@ from headwind.report.certainty import Certainty, certainty_of
 from headwind.report.verdicts import has_forecast, more_text, names_of
 from headwind.run.codec import State
 from headwind.run.data import RunData
+from headwind.run.earlier import earlier_results
 from headwind.run.journal import Run
 from headwind.verdicts.ended import complete
 from headwind.verdicts.pending import Open
@@ -57,7 +58,10 @@ def _resumed(run: Run, data: RunData, budget_s: float | None) -> Scheduler:
     """The scheduler of a run that is resumed with a budget, on the lanes that pay within it."""
     matrix = replace(run.matrix, repeat=replace(run.matrix.repeat, budget_s=budget_s))
     lanes = lanes_here(matrix.lanes)
-    scheduler = Scheduler(matrix, data.results, lambda: math.inf, lanes, os.cpu_count() or 1, judge=data.judge)
+    known = earlier_results(matrix, run.folder.parent, run.folder)
+    scheduler = Scheduler(
+        matrix, data.results, lambda: math.inf, lanes, os.cpu_count() or 1, judge=data.judge, earlier=known
+    )
     scheduler.worth(1, lanes, LANE_S, budget_s)
     return scheduler
 
@@ -217,11 +221,8 @@ def _effect(scheduler: Scheduler, more: More) -> str:
         return f"another {about(more.budget_s)} {NO_RESULT}"
     which = "" if len(fitting) == len(names) else f" ({listed([names[each] for each in fitting])})"
     of = counted(len(names), matrix.place)
-    below = (
-        f"; too early to say for {len(more.missing)} with fewer than {matrix.repeat.least} blocks"
-        if more.missing
-        else ""
-    )
+    few = listed([names[each] for each in more.missing])
+    below = f"; too early to say for {few} (fewer than {matrix.repeat.least} blocks)" if few else ""
     return f"another {about(more.budget_s)} may make more comparisons sure in {len(fitting)} of {of}{which}{below}"
 
 
@@ -257,7 +258,8 @@ def _details(matrix: Matrix, more: More, unverified: Collection[str]) -> list[st
             found.append(f"Another {another} would be too short for {what} in {names(ids)}.")
     if more.later and more.settled:  # else the first sentence says it of all
         found.append(
-            f"Further sure results in {names(more.later)} will probably take longer than {about(more.budget_s or 0)}."
+            f"{about(more.budget_s or 0)} will probably not be enough for further sure results in {names(more.later)} "
+            "as well."
         )
     if more.beyond:
         found.append(f"For {names(more.beyond)}, raise `max` ({matrix.repeat.most}) in a new run.")
@@ -292,5 +294,6 @@ def _wanted(still_open: Sequence[Open]) -> Sequence[Open]:
 
 def _is_beyond(item: Open, confidence: float) -> bool:
     """True if the matrix's maximum keeps its comparisons from being settled, whatever the forecast."""
-    is_used_up = item.n >= item.most and item.soonest.low is not None
-    return is_used_up or item.most < fewest_blocks(confidence, anytime=True)
+    lacks = item.soonest.low or 0
+    is_too_few = lacks > 0 and (item.n >= item.most or (has_forecast(item) and item.n + lacks > item.most))
+    return is_too_few or item.most < fewest_blocks(confidence, anytime=True)

@@ -94,8 +94,8 @@ def _below_earlier(ceiling: Ceiling, earlier: Sequence[Ceiling]) -> Iterator[str
     for direction, name, value in _figures(ceiling):
         before = statistics.median(each[direction][name] for each in earlier) if earlier else 0.0
         if value < FAR_BELOW * before:
-            runs = "the run" if len(earlier) == 1 else f"{len(earlier)} runs"
-            yield f"{direction} it carries {_text(name, value)}, and carried {_text(name, before)} in {runs} before"
+            runs = "in the run" if len(earlier) == 1 else f"as the median in {len(earlier)} runs"
+            yield f"{direction} it carries {_text(name, value)}, and carried {_text(name, before)} {runs} before"
 
 
 def _figures(ceiling: Ceiling) -> Iterator[tuple[str, str, float]]:

@@ -84,9 +84,10 @@ def _pipelining(matrix: Matrix) -> Iterator[str]:
         if pipelining and all(arm.pipelines(workload) for arm in matrix.arms if arm.protocol in pipelining):
             names.append(workload.name)
     if names:
+        workloads = f"workload{'s' * (len(names) > 1)} {enumerated(map(quoted, names))}"
         yield (
-            f"HTTP/1.1 pipelines the requests of {enumerated(map(quoted, names))}, because `streams` is above 1; "
-            "browsers do not: an arm such as `h1-one: {protocol: h1, streams: 1}` sends one at a time"
+            f"HTTP/1.1 pipelines the requests of the {workloads}, because `streams` is above 1; browsers do not: an "
+            "arm such as `h1-one: {protocol: h1, streams: 1}` sends one at a time"
         )
 
 

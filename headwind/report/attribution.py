@@ -116,7 +116,7 @@ def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator
             if cause
             else f"the slower trials were {window}"
             if window
-            else f"nothing measured accounts for {which}"
+            else f"no measured cause explains {which} in most blocks"
         )
         if place and not window:
             reason += f", but {share} arose {place}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from headwind.arm import Arm
@@ -88,7 +88,7 @@ def headline(data: RunData, found: Sequence[Standing], tallies: Sequence[Tally])
     seen = [tally.seen_from(subject) for tally in about]
     first = {line.primary.metric.key: line.primary.metric for line in compared}
     judged = dict.fromkeys(metric for each in found for known in each.known for metric in known.line.findings)
-    others = {metric.key: metric for metric in judged if any(metric in tally.differing for tally in seen)}
+    others = _differing(seen, judged)
     sentences = {key: _sentence(seen, key, data, found) for key in first | others}
     own = [
         f"By {_named(metric)}, {sentences[key]}"
@@ -104,9 +104,14 @@ def headline(data: RunData, found: Sequence[Standing], tallies: Sequence[Tally])
     return own + [
         f"By {_named(metric)}, {sentence}"
         for same in variants.values()
-        for key, metric in first.items()
+        for key, metric in (first | _differing(same, judged)).items()
         if (sentence := _sentence(same, key, data, found))
     ]
+
+
+def _differing(tallies: Sequence[Tally], judged: Iterable[Metric]) -> dict[str, Metric]:
+    """By key, the metrics other than the primary one by which a comparison is sure where that one is not or differs."""
+    return {metric.key: metric for metric in judged if any(metric in tally.differing for tally in tallies)}
 
 
 def _nothing(metric: Metric, subject: str) -> str:

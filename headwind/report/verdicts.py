@@ -190,8 +190,8 @@ def is_equal(interval: Interval) -> bool:
 
 
 def few_text(blocks: int) -> str:
-    """Fewer blocks than an interval needs: `only 3 blocks`, `0 blocks`."""
-    return f"only {counted(blocks, 'block')}" if blocks else "0 blocks"
+    """Fewer blocks than an interval needs: `only 3 blocks`, `no data`."""
+    return f"only {counted(blocks, 'block')}" if blocks else "no data"
 
 
 def apart_text(finding: Finding) -> str:
@@ -311,9 +311,10 @@ def more_text(item: Open) -> str:
         by = _by(item, item.soonest)
         first = f"one comparison will probably be sure {_forecast_text(item, item.soonest, 'after ')}{by and f',{by}'}"
         every = _forecast_text(item, item.outlook, "after ")
-        return f"{first}; all its comparisons{' ' if every.startswith('after') else ': '}{every}"
+        return f"{first}; all of them{' ' if every.startswith('after') else ': '}{every}"
     by = _by(item, item.outlook) if item.outlook.blocks is not None else ""
-    text = _forecast_text(item, item.outlook, f"probably sure{by} after " if by else "")
+    every = "all " if item.pairs[1:] else ""
+    text = _forecast_text(item, item.outlook, f"{every}probably sure{by} after " if by else "")
     return f"needs {text}" if text.startswith("at least") else text
 
 

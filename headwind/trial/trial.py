@@ -251,7 +251,7 @@ def _resent(missed: Sequence[Missed]) -> Iterator[str]:
     if missed:
         failed, last = ("once", "") if len(missed) == 1 else (f"{len(missed)} times", "the last time ")
         why = f"{last}{missed[-1].why[0]}"
-        yield f"the network check failed {failed}, and passed when the probes were sent again: {why}"
+        yield f"the network check failed {failed}: {why}; it passed when the probes were sent again"
 
 
 def prepare(path: Path, trial: Trial, port: int, timeout_s: float, capture: Capture | None = None) -> None:

@@ -197,7 +197,7 @@ class H2load(Workload):
         at_once = f"at most {counted(self.streams, 'request')} at once on each"
         if self.streams >= each:
             up_to = "up to " if self.requests % self.connections else ""
-            at_once = f"{up_to}{counted(each, 'request')} on each{', all at once' if each > 1 else ''}"
+            at_once = f"{up_to}{counted(each, 'request')}{' at once' if each > 1 else ''} on each"
         is_named = "h1" in protocols and self.pipelines()
         pipelined = " (pipelined in HTTP/1.1, which browsers do not do)" if is_named else ""
         return (

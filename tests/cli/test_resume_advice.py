@@ -177,7 +177,7 @@ def test_only_what_the_forecast_of_the_report_allows_is_promised(
     raised = [line for line in details if "raise `max`" in line]
     assert raised == (["  For delay, raise `max` (60) in a new run."] if most == 9 else []), "blocks are left below it"
     is_later = most == 60 and "(clean)" in promised
-    later = "  Further sure results in delay will probably take longer than 15 min."
+    later = "  15 min will probably not be enough for further sure results in delay as well."
     assert (later in details) == is_later, "no comparison that is open goes unnamed"
     assert command.endswith(" --budget 15min")
 
@@ -200,7 +200,7 @@ def test_the_condition_that_is_settled_soonest_is_named_with_the_forecast_that_m
     late: dict[str, Any] = {"soonest": Outlook(1, 1, 4), "outlook": Outlook(29, 7, None), "block_s": 5.0}
     data, (_, detail, *_) = ended(tmp_path, MATRIX.repeat, Outlook(7, 4, 55), **late)
     first, every = "about 1 more block (1 to 4) in 5 s", "about 29 more blocks (7 to hundreds) in 2 min 25 s"
-    said = f"one comparison will probably be sure after {first}; all its comparisons after {every}"
+    said = f"one comparison will probably be sure after {first}; all of them after {every}"
     assert detail == f"  Soonest in delay: {said}."
     assert more_text(data.judgement.open[1]) == said, "the report names another time"
 

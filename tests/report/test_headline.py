@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from headwind.arm import H1, H2, H3, PLAIN, Arm, Protocol
+from headwind.arm import H1, H2, H3, PLAIN, Arm, Overrides, Protocol
 from headwind.model import Condition, Proof, Repetition
 from headwind.report import RunData, render
 from headwind.report.answer import answer_of, workloads
@@ -20,6 +20,7 @@ from headwind.report.ranking import Standing, columns_of, ordered_pairs, standin
 from headwind.report.trust import trust_line
 from headwind.report.verdicts import leader, possible_text
 from headwind.servers import SERVERS
+from headwind.settings import Windows
 from headwind.verdicts.pairs import Pair
 from headwind.workloads.objects import UNLIKE, Objects
 from headwind.workloads.transfer import Transfer
@@ -236,6 +237,22 @@ def test_a_headline_without_a_sure_result_points_to_those_of_other_arms() -> Non
     )
     headline_ = answer_of(Golden(matrix, results).data("x")).headline
     assert headline_ == "Nothing is sure of h3 yet by total time; the table has what is sure of other arms."
+
+
+def test_another_arm_has_its_own_sentence_by_another_metric_too() -> None:
+    """HTTP/3 with windows as shipped led by mean completion time, and only the table said so."""
+    shipped = Arm("h3-as-shipped", Protocol.H3, overrides=Overrides(server_windows=Windows.AS_SHIPPED))
+    matrix = example_matrix(PROFILES[0], repeat=12, arms=(H2, H3, shipped), compare=((H3, H2), (shipped, H2)))
+    results = []
+    for trial in trials_of(matrix):
+        result = took(trial, shaken(trial) ** 0.1 * (2.0 if trial.block.index % 2 and trial.arm is not H2 else 1.0))
+        done_s = 0.5 if trial.arm is shipped else 1.0
+        results.append(replace(result, metrics={**result.metrics, "mean_done_s": done_s * shaken(trial) ** 0.1}))
+    answer = answer_of(Golden(matrix, tuple(results)).data("x"))
+    assert (
+        "By mean completion time (over all requests, counted from client start), HTTP/3 (as-shipped) is faster than "
+        "HTTP/2 with no impairment."
+    ) in answer.by_others
 
 
 def test_protocols_that_are_not_compared_are_not_mentioned() -> None:

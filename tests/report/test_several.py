@@ -230,7 +230,7 @@ def test_a_run_that_has_no_data_yet_has_no_say() -> None:
     shown = rows(root, "verdicts")
     assert {(row["C"], row["Together"]) for row in shown} == {
         (
-            "unclear: 0 blocks n=0 mean completion unclear: 0 blocks median request unclear: 0 blocks",
+            "unclear: no data n=0 mean completion unclear: no data median request unclear: no data",
             "same",
         )
     }

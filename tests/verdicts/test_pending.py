@@ -48,7 +48,7 @@ def test_a_verdict_that_does_not_stand_among_all_comparisons_is_not_settled() ->
     assert item.rate == pytest.approx(3 / item.fewest)
     pairs = "HTTP/3 against HTTP/1.1, HTTP/3 against HTTP/2, and HTTP/2 against HTTP/1.1"
     assert open_text(item, item.condition.id).startswith(
-        f"delay1/article: {pairs} are not sure by any metric; probably sure by total time after about"
+        f"delay1/article: {pairs} are not sure by any metric; all probably sure by total time after about"
     )
 
 
@@ -152,7 +152,7 @@ def test_a_forecast_names_the_metric_of_the_verdict() -> None:
     total, other, *_ = item.judged
     soon = Outlook(5, 3, 9, metric=other)
     said = open_text(replace(item, soonest=soon, outlook=soon), "far")
-    assert said.endswith(f"; probably sure by {other.label} after about 5 more blocks (3 to 9) in 5 s")
+    assert said.endswith(f"; all probably sure by {other.label} after about 5 more blocks (3 to 9) in 5 s")
     assert "until" not in open_text(replace(item, soonest=soon, outlook=soon, judged=(total,)), "far"), "the only one"
 
 
@@ -162,8 +162,8 @@ def test_what_can_be_settled_is_said_before_what_cannot() -> None:
     never, soon = Outlook(None, 200, None), Outlook(5, 3, 9)
     said = open_text(replace(item, soonest=soon, outlook=never), "far")
     assert said.endswith(
-        "; one comparison will probably be sure after about 5 more blocks (3 to 9) in 5 s; all its "
-        "comparisons: at least 200 more blocks, perhaps far more, but the matrix file allows only 51 more"
+        "; one comparison will probably be sure after about 5 more blocks (3 to 9) in 5 s; all of them: "
+        "at least 200 more blocks, perhaps far more, but the matrix file allows only 51 more"
     )
     assert "first" not in open_text(replace(item, soonest=soon, outlook=soon), "far")
     assert "first" not in open_text(replace(item, soonest=never, outlook=never), "far")

@@ -432,7 +432,9 @@ def test_a_workload_that_http1_pipelines_has_a_note(
     text = f"protocols: {protocols}\nprofiles: {{clean: {{}}}}\nworkloads: {{api: {{{written}}}}}\n"
     notes = [each for each in notes_of(load(text, tmp_path)) if "pipelines" in each]
     assert len(notes) == is_noted
-    assert all(each.startswith("note: HTTP/1.1 pipelines the requests of `api`, because") for each in notes)
+    assert all(
+        each.startswith("note: HTTP/1.1 pipelines the requests of the workload `api`, because") for each in notes
+    )
 
 
 def test_no_other_file_of_the_host_names_a_metric() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from headwind.format import NOTHING, arm_name, clean, counted, observed_text, override_texts
+from headwind.format import NOTHING, arm_name, clean, counted, observed_text, override_texts, setting
 from headwind.metric import Metric, Use
 from headwind.report import row_text
 from headwind.report import verdicts as describe
@@ -114,9 +114,10 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
     has_columns = len(pairs) <= MOST_COLUMNS and not rest
     width_of_pairs = len(pairs) * WIDTH_OF_CELL if has_columns else WIDTH_OF_LINE
     has_room = WIDTH_OF_NAME + width_of_pairs + len(arms) * WIDTH_OF_MEDIAN <= width
-    ratios = "ratios within blocks [interval]; another metric where it is surer"
+    confidence = setting("confidence_ratio", data.judgement.rule.confidence)
+    ratios = f"ratios within blocks [{confidence} interval]; another metric if surer"
     if (by := describe.first_judged(data.judgement.compared) or labels) != labels:
-        ratios = f"ratios of {by} within blocks [interval]"
+        ratios = f"ratios of {by} within blocks [{confidence} interval]"
     what = f"Medians of {labels} over all trials; {ratios}" if has_room else f"By {by}: {ratios}"
     table = Table(
         title=Text(f"{what}; {MARKS[Certainty.SURE]} sure"),
