@@ -155,7 +155,7 @@ class Reporter:
         self._is_explained, matrix = True, self._scheduler.matrix
         labels = dict.fromkeys(item.workload.primary().label for item in matrix.conditions)
         of = f"one trial of each {matrix.arms_word}"
-        text = f"each line is a block ({of}): {matrix.place}, number, {' or '.join(labels)}"
+        text = f"each line is a block that has ended ({of}): {matrix.place}, number, {' or '.join(labels)}"
         if matrix.selfcheck:
             name = matrix.selfcheck.arm.name
             text += f" (self-checks: {name}-again repeats {name}, {name}-slower has a network made slower)"

@@ -116,7 +116,7 @@ def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator
             if cause
             else f"the slower trials were {window}"
             if window
-            else f"no measured cause explains {which} in most blocks"
+            else f"in most blocks, no measured cause explains {which}"
         )
         if place and not window:
             reason += f", but {share} arose {place}"

@@ -27,7 +27,7 @@ MATRIX = fake.example_matrix(Profile("clean [b]"), repeat=1)
 FIRST, SECOND, THIRD = BLOCK.trials()
 
 
-EXPLAINED = "each line is a block (one trial of each protocol): network, number, "
+EXPLAINED = "each line is a block that has ended (one trial of each protocol): network, number, "
 
 
 class Shown:

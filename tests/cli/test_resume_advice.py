@@ -177,7 +177,7 @@ def test_only_what_the_forecast_of_the_report_allows_is_promised(
     raised = [line for line in details if "raise `max`" in line]
     assert raised == (["  For delay, raise `max` (60) in a new run."] if most == 9 else []), "blocks are left below it"
     is_later = most == 60 and "(clean)" in promised
-    later = "  15 min will probably not be enough for further sure results in delay as well."
+    later = "  In delay, 15 min will probably not be enough for further sure results."
     assert (later in details) == is_later, "no comparison that is open goes unnamed"
     assert command.endswith(" --budget 15min")
 

@@ -20,6 +20,7 @@ from headwind.report.verdicts import MARKS
 from headwind.run.data import RunData
 from headwind.verdicts.findings import metrics_of
 from headwind.verdicts.judgement import Line
+from impair.profile import Direction
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -78,7 +79,9 @@ def _answer(data: RunData, found: Answer) -> Iterator[tuple[str, str]]:
 def _terms(data: RunData, found: Answer) -> Iterator[str]:
     """Definitions of what the table names and no sentence defines: a direction, metrics."""
     if row_text.has_downlink_only(data.matrix):
-        yield "An impairment without a direction is on the downlink (server to client)."
+        is_all = not row_text.impairs(Direction.UPLINK, [each.profile for each in data.matrix.conditions])
+        which = "All impairments are" if is_all else "An impairment without a direction is"
+        yield f"{which} on the downlink (server to client)."
     cells = [cell for standing in found.standings for cell in standing.cells.values()]
     named = " ".join(text for cell in cells for text in (*cell.notes, *(other.metric for other in cell.others)))
     for metric in data.judgement.other_metrics:
@@ -115,10 +118,10 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
     width_of_pairs = len(pairs) * WIDTH_OF_CELL if has_columns else WIDTH_OF_LINE
     has_room = WIDTH_OF_NAME + width_of_pairs + len(arms) * WIDTH_OF_MEDIAN <= width
     confidence = setting("confidence_ratio", data.judgement.rule.confidence)
-    ratios = f"ratios within blocks [{confidence} interval]; another metric if surer"
+    ratios = f"ratios within blocks [{confidence} interval]; another metric if surer or contrary"
     if (by := describe.first_judged(data.judgement.compared) or labels) != labels:
         ratios = f"ratios of {by} within blocks [{confidence} interval]"
-    what = f"Medians of {labels} over all trials; {ratios}" if has_room else f"By {by}: {ratios}"
+    what = f"Medians of {labels}; {ratios}" if has_room else f"By {by}: {ratios}"
     table = Table(
         title=Text(f"{what}; {MARKS[Certainty.SURE]} sure"),
         title_justify="left",
