@@ -14,7 +14,7 @@ from headwind.cli.doctor import lanes_here
 from headwind.cli.runs import from_here
 from headwind.errors import UsageError
 from headwind.format import about, blocks_text, budget_text, counted, listed
-from headwind.model import Matrix
+from headwind.model import Matrix, Result
 from headwind.plan.forecast import LANE_S
 from headwind.plan.minimum import affordable, at_most, enough_s, guessed, needed_text, on_lanes
 from headwind.plan.scheduler import Scheduler
@@ -42,23 +42,30 @@ def how_to_resume(run: Run, data: RunData, cluster: str | None = None) -> list[s
     state = data.status.state
     if state is State.RUNNING:
         return []
-    scheduler = _resumed(run, data, data.budget_s)
+    known = _of_earlier_runs(run, data)
+    scheduler = _resumed(run, data, data.budget_s, known)
     matrix, is_done = scheduler.matrix, scheduler.next() is None
     if is_done and state is State.FINISHED:
         return _why_done(data)
     why = _why(matrix, data) if state is State.FINISHED else "Not finished"
-    more = _enough(run, data, More.of(scheduler, data.still_open))
+    more = _enough(run, data, More.of(scheduler, data.still_open), known)
     effect = "" if is_done or not (text := _effect(scheduler, more)) else f"; {text}"
     details = [] if is_done else _details(matrix, more, scheduler.unverified)
     resume = "To resume anyway:" if effect.endswith(NO_RESULT) else "Resume with:"
     return [f"{why}{effect}.", *details, resume, f"  {_command(run, more.budget_s, cluster)}"]
 
 
-def _resumed(run: Run, data: RunData, budget_s: float | None) -> Scheduler:
+def _of_earlier_runs(run: Run, data: RunData) -> list[Result]:
+    """Results of earlier runs for the conditions of which this run has none, so that they are not guessed."""
+    ran = {result.trial.block.condition for result in data.results}
+    left = tuple(each for each in run.matrix.conditions if each not in ran)
+    return earlier_results(replace(run.matrix, conditions=left), run.folder.parent, run.folder) if left else []
+
+
+def _resumed(run: Run, data: RunData, budget_s: float | None, known: Sequence[Result]) -> Scheduler:
     """The scheduler of a run that is resumed with a budget, on the lanes that pay within it."""
     matrix = replace(run.matrix, repeat=replace(run.matrix.repeat, budget_s=budget_s))
     lanes = lanes_here(matrix.lanes)
-    known = earlier_results(matrix, run.folder.parent, run.folder)
     scheduler = Scheduler(
         matrix, data.results, lambda: math.inf, lanes, os.cpu_count() or 1, judge=data.judge, earlier=known
     )
@@ -66,12 +73,12 @@ def _resumed(run: Run, data: RunData, budget_s: float | None) -> Scheduler:
     return scheduler
 
 
-def _enough(run: Run, data: RunData, more: More) -> More:
+def _enough(run: Run, data: RunData, more: More, known: Sequence[Result]) -> More:
     """The advice with a budget that is enough on the lanes that it will have: a longer one starts more of them."""
     for _ in range(MOST_BUDGETS):
         if more.budget_s is None:
             break
-        then = More.of(_resumed(run, data, more.budget_s), data.still_open)
+        then = More.of(_resumed(run, data, more.budget_s, known), data.still_open)
         budget_s = max(more.budget_s, then.budget_s or 0.0)
         is_enough = budget_s == more.budget_s
         more = replace(more, budget_s=budget_s, costs=then.costs, start_s=then.start_s, lanes=then.lanes)

@@ -111,7 +111,7 @@ def test_the_proposed_budget_is_enough_on_the_lanes_that_it_will_have(
         data = RunData.of(run)
         proposed = how_to_resume(run, data)[-1].rpartition(" --budget ")[2]
         budget_s = 60.0 * int(proposed.removesuffix("min"))
-        then = resume_advice.More.of(resume_advice._resumed(run, data, budget_s), data.still_open)
+        then = resume_advice.More.of(resume_advice._resumed(run, data, budget_s, ()), data.still_open)
     assert budget_s > 60.0
     assert (then.short, then.slow, then.budget_s) == ([], [], budget_s)
 
@@ -280,3 +280,15 @@ def test_what_was_hardly_ever_verified_is_promised_in_no_time(tmp_path: Path) ->
     with fake.recorded(tmp_path, matrix, results) as run:
         (line,) = [line for line in how_to_resume(run, RunData.of(run)) if "Blocks still to run" in line]
     assert line.endswith("; hardly any time will complete them, because most trials were not verified.")
+
+
+def test_what_an_earlier_run_measured_is_no_guess(tmp_path: Path) -> None:
+    """`a guess: no trial has run in clean` stood below a plan that had read 40 earlier trials of it."""
+    matrix = replace(MATRIX, repeat=Repetition(9, 60, budget_s=60.0))
+    trials = fake.trials_of(replace(matrix, repeat=Repetition.fixed(1)))
+    with fake.recorded(tmp_path, matrix, [fake.ok(trial, 1.0) for trial in trials]):
+        pass
+    first = [fake.ok(trial, 1.0) for trial in trials if trial.block.condition == matrix.conditions[0]]
+    with fake.recorded(tmp_path, matrix, first) as run:
+        (line,) = [line for line in how_to_resume(run, RunData.of(run)) if "Blocks still to run" in line]
+    assert "a guess" not in line
