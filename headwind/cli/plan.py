@@ -15,7 +15,7 @@ from rich.table import Table
 
 from headwind.arm import Role
 from headwind.cli.doctor import lacking, lanes_here
-from headwind.format import about, blocks_text, counted, duration, enumerated, listed
+from headwind.format import about, blocks_text, counted, duration, listed
 from headwind.model import CONTROL_RATIO, Block, Matrix, Result, Trial
 from headwind.plan.arms import asked_of_tcp
 from headwind.plan.block_order import plan_block, plan_blocks
@@ -40,8 +40,6 @@ def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
     trials = [trial for block in blocks for trial in block.trials()]
     known = earlier_results(matrix, reports)
     scheduler = Scheduler(matrix, (), lambda: math.inf, lanes_here(matrix.lanes), os.cpu_count() or 1, earlier=known)
-    for result in known:
-        scheduler.needs.learn(result)
     most = scheduler.lanes
     lanes, forecast = scheduler.worth(1, most, LANE_S, matrix.repeat.budget_s), scheduler.forecast
     out.print(_table(matrix, trials, forecast, is_one_lane=lanes == 1))
@@ -165,10 +163,6 @@ def _until(matrix: Matrix) -> str:
 
 
 def _by(matrix: Matrix) -> str:
-    """The judged metrics, of which one is enough; empty for a search, and if each comparison has only one."""
-    judged = {matrix.judged(condition) for condition in matrix.conditions}
-    if matrix.find or max(map(len, judged)) == 1:
-        return ""
-    first, *others = judged
-    labels = "its judged metrics" if others else enumerated([metric.label for metric in first], "or")
-    return f" by at least one of {labels}"
+    """A note that one of several metrics is enough; empty for a search, and if each comparison has only one."""
+    has_several = any(len(matrix.judged(condition)) > 1 for condition in matrix.conditions)
+    return " by at least one metric" if has_several and not matrix.find else ""

@@ -31,15 +31,20 @@ def most_lanes(asked: int, cores: int, free_bytes: int) -> int:
 
 
 class CpuDemand:
-    """The CPUs that each condition keeps busy, on average over its trials; the estimate improves with every trial."""
+    """The CPUs that each condition keeps busy, on average over its trials; the estimate improves with every trial.
+
+    `earlier` are results of earlier runs: `share` uses them for conditions without results of this run.
+    """
 
     def __init__(
         self,
         cores: int,
         results: Iterable[Result] = (),
         trial_s: Callable[[Condition], float] = lambda _: math.inf,
+        earlier: Collection[Result] = (),
     ) -> None:
         self._cores, self._trial_s = cores, trial_s  # the second: mean wall time of a condition's trials, by forecast
+        self._earlier = CpuDemand(cores, earlier, trial_s) if earlier else None
         self._seen: dict[str, dict[Arm, list[float]]] = {}  # by condition id
         self._bound: dict[str, list[bool]] = {}  # by condition id: whether each trial lacked CPUs or was CPU-bound
         self._alone: dict[str, bool] = {}  # by condition id: `runs_alone`, until one of its trials has a result
@@ -87,6 +92,8 @@ class CpuDemand:
 
         It is above 1 if its trials are shorter than the time between two starts on different lanes.
         """
+        if self._earlier and not self.is_known(condition):
+            return self._earlier.share(condition, lanes)
         if lanes == 1 or self.runs_alone(condition):
             return 1.0
         busy = self.processors(condition)

@@ -40,7 +40,7 @@ class Scheduler:
     the plan. With several, blocks run in parallel if there are enough CPUs (plan/cpu_demand.py); those that need
     them all run alone, and both kinds take turns by the clock.
     `results` are those of a resumed run, `judge` one that already has them; `earlier` are those of earlier runs, of
-    which only the durations are used.
+    which the forecasts use durations and CPU demand.
     """
 
     def __init__(
@@ -52,14 +52,14 @@ class Scheduler:
         cores: int = 1,
         clock: Clock = CLOCK,
         judge: Judge | None = None,
-        earlier: Iterable[Result] = (),
+        earlier: Collection[Result] = (),
     ) -> None:
         self.matrix, self.lanes, self.left_s, self._clock = matrix, lanes, left_s, clock
         self._most_lanes = lanes
         self.start_s = 0.0  # for the further lanes that are wanted and not up yet
         self.judge = judge or Judge(matrix, results)
         self.forecast = Forecast(matrix.rules, earlier=earlier)
-        self.needs = CpuDemand(cores, trial_s=self._trial_s)
+        self.needs = CpuDemand(cores, trial_s=self._trial_s, earlier=earlier)
         self._attempts: dict[str, int] = {}  # trial id -> number of attempts
         self._unproven: dict[str, list[bool]] = defaultdict(list)  # by condition id, of every attempt
         self._done: set[str] = set()  # ids of trials that need no further attempt

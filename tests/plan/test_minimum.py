@@ -142,6 +142,26 @@ def test_side_by_side_a_block_takes_a_share_of_the_host() -> None:
     assert needs.share(unknown, 40) == pytest.approx(USUAL_NEED / (2 * HEADROOM))
 
 
+def test_earlier_runs_give_the_share_of_the_host_until_this_run_has_results() -> None:
+    """A plan that used them and a run that did not proposed different budgets."""
+    wanted = replace(matrix(None), repeat=Repetition.fixed(1))
+    heavy, other, unknown = wanted.conditions
+    earlier, later = (
+        [
+            replace(fake.ok(trial, 1.0), metrics={BUSY.key: busy})
+            for trial in fake.trials_of(wanted)
+            if trial.block.condition in conditions
+        ]
+        for busy, conditions in ((1.9, (heavy, other)), (0.1, (other,)))
+    )
+    needs = Scheduler(wanted, later, lanes=4, cores=2, earlier=earlier).needs
+    assert needs.share(heavy, 4) == 1.0
+    assert needs.share(other, 4) == 0.25
+    assert needs.share(unknown, 40) == pytest.approx(USUAL_NEED / (2 * HEADROOM))
+    assert not needs.is_known(heavy)
+    assert not needs.runs_alone(heavy)
+
+
 def test_trials_that_are_shorter_than_the_gap_between_lanes_gain_nothing_from_lanes() -> None:
     """`plan` said 1 min 13 s on six lanes for 288 trials that start at least half a second apart; 132 ran in 70 s."""
     wanted = matrix(None)
