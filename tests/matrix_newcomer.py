@@ -1220,7 +1220,7 @@ TYPED = [  # keys of other tools together, a key next to the colon, a level, a v
            "write conditions: [{profiles: [wifi], workloads: [one]}, {profiles: [clean], workloads: [page]}]",
            "conditions: [{profiles: [wifi], workloads: [one]}, {profiles: [clean], workloads: [page]}]\n"),
     Change(WIFI, f"{AT}, at: {{1s: {{both: {{delay: 1ms}}}}, every: 5s}}}}", "every",
-           "`every` belongs next to `at`: is this indented too far?",
+           "`every` belongs next to `at`",
            f"{AT}, at: {{1s: {{both: {{delay: 1ms}}}}}}, every: 5s}}"),
     Change(WIFI, WIFI.replace("{both: {", "{both: {at: {1s: {loss: 100%}, 2s: {}}, "), "at",
            "did you mean `at: {1s: {both: {loss: 100%}}, 2s: {}}`, next to `both`?",

@@ -37,6 +37,7 @@ from headwind.matrix.levels import NAME, Level, Path, kind_of, levels
 from headwind.matrix.link_keys import DirectionKeys
 from headwind.matrix.mistakes import (
     NO_CORRELATION,
+    TOO_FAR,
     MissingKey,
     NoContainer,
     Slip,
@@ -65,7 +66,9 @@ from headwind.matrix.spelling import form, nearest, respelt, synonym, synonyms
 from headwind.matrix.spelt_out import IN_BOTH, ONE_WAY, TOGETHER, as_rate
 from headwind.matrix.sweep import DIRECTIONS, RANGE, SWEPT
 from headwind.matrix.tc_lines import of_tc
-from headwind.matrix.units import Mistake, NotOneValue, harmless, listed, quoted, with_unit
+from headwind.matrix.units import Mistake, NotOneValue, harmless, listed, meant, quoted, with_unit
+from headwind.matrix.workload import WorkloadKeys
+from headwind.metric import Metric, Use
 from headwind.servers import SERVERS
 
 COUNTS = {"iteration", "run", "count", "number", "n", "time", "trial", "block", "repetition", "sample", "round"}
@@ -73,7 +76,6 @@ LIKELIEST = ("both", "workloads")  # preferred among several homes of a key
 IN_PROFILE = 2  # steps to a profile: `profiles`, the name
 PROFILE_KEY = 3  # steps to a key of a profile: `profiles`, the name, the key
 ONE_ROUND_TRIP = ("1 rtt", "1rtt", "one rtt")  # of a handshake, by form
-TOO_FAR = "is this indented too far?"
 
 
 def advised(slips: Sequence[Slip], root: type[BaseModel], tree: Any) -> list[Slip]:
@@ -171,6 +173,8 @@ def _advised(slip: Slip, root: type[BaseModel], tree: Any) -> Slip:
     match slip.mistake:
         case _ if nowhere.is_site(slip.path, value_at(tree, slip.path)):
             hint = nowhere.LIVE
+        case _ if slip.path[0] == "judge" and slip.path[1:] and isinstance(value_at(tree, slip.path), str):
+            hint = _of_judged(value_at(tree, slip.path), root, tree)
         case UnknownKey():
             above = levels(root, tree, slip.path[:-1])
             hint = of_arm(slip, tree) or _of_unknown(slip.path, above)
@@ -247,6 +251,27 @@ def _of_wrong_value(slip: Slip, above: Sequence[Level]) -> str:
     if isinstance(slip.mistake, NotOneValue):
         return of_several(path, written)
     return _purpose(path, slip, above[-2])
+
+
+def _of_judged(written: str, root: type[BaseModel], tree: Any) -> str:
+    """The metrics that the workloads of the file have, for a name that is none and not close to another one."""
+    entries = tree.get("workloads")
+    found = [levels(root, tree, ("workloads", name))[-1] for name in entries] if isinstance(entries, dict) else []
+    known, every = (
+        list(dict.fromkeys(metric.key for metric in _compared(models)))
+        for models in (
+            [level.model for level in found if isinstance(level.written, dict)],
+            [keys for level in found[:1] for keys in level.models],
+        )
+    )
+    return meant(written, known) if known and nearest(written, every) in (*known, "") else ""
+
+
+def _compared(models: Iterable[type[BaseModel] | None]) -> Iterator[Metric]:
+    """The metrics of the workloads with these keys that can be compared."""
+    for keys in models:
+        if keys and issubclass(keys, WorkloadKeys):
+            yield from keys.model.with_use(Use.JUDGED, Use.COMPARED)
 
 
 def _of_name(path: Path, written: str, group: Any) -> str:

@@ -14,6 +14,7 @@ NO_CORRELATION = (
     "netem's correlation does not keep the requested share (measured: a loss of 1 % with 25 % correlation "
     "dropped 0 of 20,000 packets)"
 )
+TOO_FAR = "is this indented too far?"
 _CONTAINERS = {
     "model_type": "a mapping of keys, such as {key: value}",
     "dict_type": "a mapping of names, such as {name: {...}}",

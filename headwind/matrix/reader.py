@@ -26,7 +26,7 @@ from headwind.matrix.find import expand
 from headwind.matrix.indentation import joined_key
 from headwind.matrix.keys import every_key
 from headwind.matrix.levels import levels
-from headwind.matrix.mistakes import MissingKey, NoContainer, Slip, Slips, Unindented, Unserved, why_empty
+from headwind.matrix.mistakes import TOO_FAR, MissingKey, NoContainer, Slip, Slips, Unindented, Unserved, why_empty
 from headwind.matrix.parse import parse
 from headwind.matrix.servers import ServerKeys
 from headwind.matrix.shapes import in_parentheses, shown
@@ -251,6 +251,8 @@ class _Document:
     def _complain(self, place: Place, message: str, hint: str = "", *, is_last: bool = False) -> None:
         line, column = self._hidden.place(place)
         source = self._shown[line] if line < len(self._shown) else ""
+        if source[:column].strip(" -"):  # not the first on its line
+            hint = hint.removesuffix(f": {TOO_FAR}")
         texts = harmless(message), harmless(hint), self._file, source
         self._complaints.append(Complaint(line + 1, column + 1, *texts, is_last))
 
@@ -456,7 +458,7 @@ class _Document:
             if not meant.endswith("..."):
                 hint = f"did you mean {quoted(meant)}?"
             if len(path) == 1 and key.value in MatrixKeys.model_fields:
-                hint = f"it belongs at the top of the file, next to {quoted(path[0])}: is this indented too far?"
+                hint = f"it belongs at the top of the file, next to {quoted(path[0])}: {TOO_FAR}"
                 self._outside.update(inner for inner, place in self._keys.items()
                                      if inner[:-1] == path and place > _start(key))  # fmt: skip
             is_in_entry = len(path) == 2 and path[0] in NAMED and isinstance(path[1], str)

@@ -87,6 +87,26 @@ def test_a_mistake_of_a_user_gets_its_repair(old: str, new: str, line: int, hint
     assert any(hint in each for each in hints), hints
 
 
+def test_a_key_within_braces_is_not_called_indented(tmp_path: Path) -> None:
+    text = MINIMAL.replace("connections: 2", "connections: 2, timeout: 3s", 1)
+    (complaint,) = refusal(text, tmp_path).complaints
+    assert complaint.hint.endswith("at the top of the file, next to `workloads`")
+
+
+@pytest.mark.parametrize(
+    ("judged", "hint"),
+    [
+        ("frobs", "allowed: total_s, mean_done_s, request_p50_s, request_p95_s"),
+        ("totals", "did you mean `total_s`? allowed: total_s, mean_done_s, request_p50_s, request_p95_s"),
+        ("lcp", "did you mean `lcp_s`? each workload needs a metric that it has"),
+    ],
+)
+def test_metrics_of_other_workloads_are_only_named_if_meant(judged: str, hint: str, tmp_path: Path) -> None:
+    (complaint,) = refusal(f"{MINIMAL}judge: [{judged}]\n", tmp_path).complaints
+    assert complaint.hint.startswith(hint)
+    assert "handshake_s" not in complaint.hint
+
+
 def test_a_list_is_never_cut_before_the_word_that_was_meant(tmp_path: Path) -> None:
     profiles = ", ".join(f"{letter}{number}: {{}}" for number in range(10) for letter in "abcdefghijkl")
     text = MINIMAL.replace("clean: {}", profiles) + "conditions: [{profiles: [L9]}]"
