@@ -143,13 +143,16 @@ def most_memory() -> str:
     return f"{int(os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') * MEMORY_SHARE) >> 20}m"
 
 
-def container_of(project: str, service: str, docker: Docker) -> str:
-    """The id of the container of a service. Raises DockerError unless there is exactly one."""
-    found = docker("ps", "-aq", "--filter", f"label={LABEL}={project}",
-                   "--filter", f"label=com.docker.compose.service={service}").split()  # fmt: skip
-    if len(found) != 1:
-        raise DockerError(f"{len(found)} containers of service {service} in {project}: there should be one")
-    return found[0]
+def containers_of(project: str, services: Sequence[str], docker: Docker) -> dict[str, str]:
+    """The id of the container of each service, by service. Raises DockerError unless each has exactly one."""
+    columns = '{{.ID}}\t{{.Label "com.docker.compose.service"}}'
+    listed = docker("ps", "-a", "--filter", f"label={LABEL}={project}", "--format", columns).splitlines()
+    found = [(service, identity) for identity, service in (line.split("\t") for line in listed)]
+    counts = Counter(service for service, _ in found)
+    for service in services:
+        if counts[service] != 1:
+            raise DockerError(f"{counts[service]} containers of service {service} in {project}: there should be one")
+    return {service: identity for service, identity in found if service in services}
 
 
 def last_lines(containers: Mapping[str, str], docker: Docker) -> Iterator[str]:

@@ -15,18 +15,16 @@ from headwind.clock import CLOCK, Clock
 from headwind.engines import AUTO, ENGINES, KERNEL, UML, Engine
 from headwind.proof.evidence import OUTSIDE
 from headwind.servers import FURTHER, OWN, Server
-from headwind.settings import INSTALLED
 from headwind.site import Site
 from headwind.testbed.addresses import Addresses
 from headwind.testbed.agent import Agent, AgentDied, AgentError, ask_all
 from headwind.testbed.bed_spec import BedSpec
-from headwind.testbed.containers import container_of, last_lines, remove_project, start_containers
+from headwind.testbed.containers import containers_of, last_lines, remove_project, start_containers
 from headwind.testbed.docker import Docker, Say, compose, docker, python_in
 from headwind.testbed.engine_choice import TURNS, Choice, chosen, wants_uml
 from headwind.testbed.images import reference
 from headwind.testbed.operations import FAR_ENDS, HELLO, PROBE, SETUP
 from headwind.testbed.own_server import AGENT, OwnImage, OwnServer, agent_arguments, start_host
-from headwind.testbed.packages import installed_in
 from headwind.testbed.path import NGINX, Path
 from headwind.testbed.scratch import scratch
 from headwind.testbed.site_copy import copy_site
@@ -99,7 +97,7 @@ class Testbed:
                 shipped = (service_of(server.name) for server in spec.servers if not server.program)
                 services = ("client", "impair", *shipped, *spec.browsers)
                 addresses = start_containers(project, spec.tags, services, docker, compose)
-                containers = {name: container_of(project, name, docker) for name in services}
+                containers = containers_of(project, services, docker)
                 for number, server in enumerate(own, start=FIRST_OWN):
                     address, image = addresses.host("server", number), reference(OWN, spec.tags[OWN])
                     containers[server.name] = start_host(project, f"{project}_server-net", address, image, docker)
@@ -112,7 +110,6 @@ class Testbed:
                     testbed.name, testbed.content = project, spec.content.site if spec.content else None
                     testbed.start_programs(own, spec.own_images, docker)
                     testbed.join(spec.congestion)
-                    testbed.facts[INSTALLED] = installed_in(containers, docker)
                 except AgentDied as error:  # an agent that answers reports the error itself
                     raise AgentDied("\n".join([str(error), *last_lines(containers, docker)])) from error
                 yield testbed

@@ -17,8 +17,9 @@ from headwind.engines import AUTO
 from headwind.errors import HeadwindError
 from headwind.model import Block, Outcome, Place, Result, Trial
 from headwind.proof.attempts import faults_of
-from headwind.settings import TrialRules
+from headwind.settings import INSTALLED, TrialRules
 from headwind.testbed.agent import AgentDied, AgentError
+from headwind.testbed.packages import installed_in
 from headwind.testbed.path import Path
 from headwind.testbed.testbed import Testbed
 from headwind.trial.block import LAB_TROUBLE, Record, Task, attempted, left_after, run_block
@@ -244,8 +245,9 @@ class Lane(AnyLane):
             for path in others:
                 self.lives[-1]["start"][path.server_name] = examine_start(path)
             self.up_s = self.up_s or time.monotonic() - began_s
-            if self.ceiling is None:
+            if self.ceiling is None:  # the first testbed on this host
                 self.ceiling = self.lives[-1]["ceiling"] = measure_capacity(first)
+                testbed.facts[INSTALLED] = installed_in(testbed.containers)
             testbed.facts["ceiling"] = self.ceiling
             for path in testbed.paths.values():
                 path.ceiling = self.ceiling
