@@ -186,7 +186,7 @@ def report_several(runs: Sequence[Run], output: Path | None) -> None:
 
 
 def command_published(options: argparse.Namespace) -> int:
-    """Compare numbers from published articles with the results of runs; print a table, or write it to a file."""
+    """Compare the results of runs with numbers from published articles; print a table, or write it to a file."""
     from headwind.cli.experiments import overview
     from headwind.cli.runs import run_folders
     from headwind.errors import UsageError
@@ -232,7 +232,7 @@ def command_advise(options: argparse.Namespace) -> int:
 
 
 def command_compare(options: argparse.Namespace) -> int:
-    """Compare two runs: did protocols become faster, or slower (exit status 3), relative to the others?"""
+    """Compare two runs: which protocols became faster, or slower (exit status 3), relative to the others?"""
     from headwind.cli.console import console
     from headwind.cli.runs import run_folders
     from headwind.report.compare.changes_json import changes_text
@@ -265,7 +265,7 @@ def command_plan(options: argparse.Namespace) -> int:
 
 
 def command_validate(options: argparse.Namespace) -> int:
-    """List every mistake in a matrix, without starting anything."""
+    """List the mistakes in a matrix, without starting anything; some are found only after others are repaired."""
     from headwind.matrix.reader import load_matrix
     from headwind.plan.doubts import notes_of, warnings_of
 
@@ -535,7 +535,9 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
         command.add_argument(
             "--full", action="store_true", help="also print every metric, comparison and warning in the terminal"
         )
-    commands.choices["images"].add_argument("push", nargs="?", choices=["push"], help="then push them to that registry")
+    commands.choices["images"].add_argument(
+        "push", nargs="?", choices=["push"], help="also upload the images to that registry"
+    )
     commands.choices["sbom"].add_argument("output", metavar="FILE", help="the file to write, such as sbom.cdx.json")
     down = commands.choices["down"]
     down.add_argument("--all", action="store_true", help="also stop runs in progress, including those of other users")

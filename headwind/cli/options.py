@@ -35,7 +35,7 @@ def where_and_how_much(command: argparse.ArgumentParser, reports: str, *, is_pla
         default=reports,
         help="folder where runs are stored (default: reports); time forecasts are based on earlier runs in it",
     )
-    what = "plan for `run --smoke`" if is_plan else "quick check of a matrix"
+    what = "plan for `run --smoke`" if is_plan else "shorten the matrix to a quick check"
     command.add_argument(
         "--smoke",
         action="store_true",
@@ -69,9 +69,9 @@ def how_to_capture(command: argparse.ArgumentParser) -> None:
         metavar="CONDITION",
         action="append",
         default=[],
-        help="at the end, run extra trials in CONDITION, one per protocol (or per entry of the matrix's key `arms`), "
-        "and keep their packets, TLS keys and logs; they do not count in the results. CONDITION is PROFILE/WORKLOAD, "
-        "PROFILE (all its workloads) or `all`; may be repeated",
+        help="at the end, run extra trials in CONDITION, one per protocol (or per variant that the matrix "
+        "defines under `arms`), and keep their packets, TLS keys and logs; they do not count in the results. CONDITION "
+        "is PROFILE/WORKLOAD, PROFILE (all its workloads) or `all`; may be repeated",
     )
 
 

@@ -199,7 +199,9 @@ def _why(matrix: Matrix, data: RunData) -> str:
         every = len(data.judgement.compared)
         sure = sum(line.is_sure for line in data.judgement.compared)
         verb = "is" if every == 1 else "are"
-        by = " by any metric" if len({each for item in data.judgement.open for each in item.judged}) > 1 else ""
+        by = (
+            " by at least one metric" if len({each for item in data.judgement.open for each in item.judged}) > 1 else ""
+        )
         return f"{sure} of {counted(every, 'comparison')} {verb} sure{by}"
     if matrix.find:
         return "The search is not finished"

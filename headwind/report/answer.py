@@ -33,6 +33,11 @@ class Answer:
     gaps: tuple[str, ...]  # the networks that a run that was stopped has no trial of, and those in which none finished
     standings: Sequence[Standing]
 
+    @property
+    def has_other_metrics(self) -> bool:
+        """True if the table shows a result by another metric than the primary one."""
+        return any(cell.others for standing in self.standings for cell in standing.cells.values())
+
 
 def answer_of(data: RunData) -> Answer:
     """The answer of a run so far."""

@@ -110,13 +110,15 @@ def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator
     for (certainty, winner, cause, place, window, differ), accounts in alike.items():
         verb = "beats" if certainty is Certainty.SURE else "likely beats"
         which = "it" if len(accounts) == 1 else "these leads"
-        share = _shares(accounts, f"all of {which}" if cause else f"nearly all of {'them' if accounts[1:] else 'it'}")
+        share = _shares(
+            accounts, f"all of {which}" if cause else "nearly all of each" if accounts[1:] else "nearly all of it"
+        )
         reason = (
             f"{cause} accounts for {share}"
             if cause
             else f"the slower trials were {window}"
             if window
-            else f"in most blocks, no measured cause explains {which}"
+            else f"block by block, {'these leads match' if accounts[1:] else 'it matches'} no single measured cause"
         )
         if place and not window:
             reason += f", but {share} arose {place}"

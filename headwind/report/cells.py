@@ -42,7 +42,9 @@ class Cell:
     interval: str  # "[1.46, 2.53]"; empty if unclear
     metric: str = ""  # "by mean completion time"; empty for the primary one
     notes: tuple[str, ...] = ()
-    bound: str = ""  # "narrower by mean completion time: ...", if another metric bounds an unclear difference better
+    bound: str = (
+        ""  # "narrower interval by mean completion time: ...", if another metric bounds an unclear difference better
+    )
     others: tuple[Cell, ...] = ()  # sure results of other metrics, if the primary one is not sure or differs
 
     @property
@@ -140,7 +142,7 @@ def _bound(known: Known) -> str:
         return ""
     is_tie = most_apart(best.comparison.interval) <= 1 + best.rule.margin_ratio
     open_ = ", too many trials unfinished for a tie" if is_tie else ""
-    return f"narrower by {best.metric.label}: {possible_text(best.comparison.interval)}{open_}"
+    return f"narrower interval by {best.metric.label}: {possible_text(best.comparison.interval)}{open_}"
 
 
 def reasons_of(finding: Finding) -> Iterator[str]:
@@ -175,7 +177,7 @@ def _noise(known: Known, floors: Floors) -> Iterator[str]:
     """A note if the lead by the primary metric is smaller than the noise floor."""
     floor = floors.get(known.line.condition.id, 0.0)
     if may_be_noise(known.line.primary, floors):
-        yield f"may be noise (noise floor {end(1 + floor)}x)"
+        yield f"may be noise: under the noise floor of {end(1 + floor)}x"
 
 
 def may_be_noise(finding: Finding, floors: Floors) -> bool:

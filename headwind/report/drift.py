@@ -36,7 +36,7 @@ def drift_text(data: RunData, usual: Mapping[Key, float]) -> str:
     if abs(math.log(middles[worst])) < math.log1p(DRIFT_RATIO):
         limit = setting("drift_ratio", DRIFT_RATIO)
         of_all = f"the median relative time in each tenth of it was within {limit} of the whole run's"
-        return f"Over all conditions, the run did not drift: {of_all}."
+        return f"Taken together, all conditions did not drift: {of_all}."
     of_arms: dict[Arm, list[float]] = {}
     for arm, relative in slices[worst]:
         of_arms.setdefault(arm, []).append(relative)

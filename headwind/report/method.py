@@ -145,7 +145,7 @@ def _verdicts(data: RunData) -> Iterator[str]:
         f"{1 + rule.margin_ratio:g} or its inverse in it, the lead may be under {slight}; otherwise the result is "
         "unclear. A protocol that finishes in significantly more blocks is ahead, however slow it is. If one "
         f"leaves more blocks unfinished than the other, by at least {FEWEST_STALLS} and by over "
-        f"{setting('stall_ratio', rule.stall_ratio)} of all blocks, it cannot be faster or tied. A verdict is "
+        f"{setting('stall_ratio', rule.stall_ratio)} of all blocks, it cannot be faster or tied. A result is "
         "sure if its evidence survives e-BH, a correction for "
         "multiple comparisons: at most 10 % of all sure verdicts, over all metrics together, are expected to be false. "
         f"A lead or a tie that does not survive or is CPU-bound, and a lead that may be under {slight}, are called "

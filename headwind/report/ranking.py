@@ -42,7 +42,7 @@ class Standing:
     medians: Mapping[Arm, Observed]  # of the primary metric, for every arm that gave data
     timeouts: Mapping[Arm, int]  # number of timeouts
     untimed: Mapping[Arm, int]  # number of trials that ended without doing their work
-    more: str  # "about 9 more needed" until each comparison is sure; empty if all are settled
+    more: str  # "about 9 more blocks needed" until each comparison is sure; empty if all are settled
 
     @property
     def blocks(self) -> int:
@@ -136,12 +136,12 @@ def standings(data: RunData) -> list[Standing]:
 def forecast_of(item: Open) -> str:
     """The blocks that a condition still needs, without the details of more_text; empty before there is a forecast."""
     if item.missing:
-        return f"{item.missing} more needed"
+        return f"{item.missing} more blocks needed"
     if not has_forecast(item):
         return ""
     blocks, least = item.outlook.blocks, item.outlook.low
     more = f"at least {least:,}" if least else "hundreds"
-    return f"{f'about {blocks:,}' if blocks else more} more needed"
+    return f"{f'about {blocks:,}' if blocks else more} more blocks needed"
 
 
 def _rank(standing: Standing) -> tuple[int, bool, bool, float]:

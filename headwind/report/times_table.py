@@ -130,7 +130,7 @@ class TrialNote:
     @property
     def line(self) -> str:
         """The note after its number of trials: `1 trial: skipped`, `17 trials in clean: CPU-bound`."""
-        link = " " if self.text.startswith(("in ", "with ", CPU_BOUND, WAITED)) else ": "
+        link = " " if self.text.startswith(("in ", CPU_BOUND, WAITED)) else ": "
         return f"{counted(len(self.trials), 'trial')}{link}{self.text}"
 
 
@@ -245,7 +245,7 @@ def _of_networks(data: RunData, concerned: Sequence[tuple[str, Result]]) -> str:
         return merged if is_everywhere else f"in {listed(list(found))}: {merged}"
     first, *others = sorted(found, key=lambda name: -len(found[name]))
     also = listed([f"{len(found[name])} in {name}" for name in others])
-    return f"with similar warnings: {len(found[first])} in {first} ({_merged(found[first])}), {also}"
+    return f"{_merged(found[first])} ({len(found[first])} in {first}; with other figures, {also})"
 
 
 def _merged(texts: Sequence[str]) -> str:

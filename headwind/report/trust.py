@@ -78,9 +78,11 @@ def _passed(data: RunData) -> Iterator[str]:
     results = [check.passed for check in data.judgement.checks]
     if not results or data.status.state is State.RUNNING:
         return
-    if left := results.count(None):
+    if left := [check.finding for check in data.judgement.checks if check.passed is None]:
         passed = f"{counted(len(results), 'self-check')}: {results.count(True)} passed"
-        yield f"{passed}, {left} open (more blocks may settle {'it' if left == 1 else 'them'})"
+        places = named([*dict.fromkeys(data.matrix.name_of(each.condition) for each in left)])
+        them = "it" if len(left) == 1 else "them"
+        yield f"{passed}, {len(left)} without a result yet (in {places}; more blocks may settle {them})"
     else:
         yield {1: "the self-check passed", 2: "both self-checks passed"}.get(
             len(results), f"all {len(results)} self-checks passed"
@@ -131,13 +133,15 @@ def _noise(data: RunData) -> str:
     others = counted(without, data.matrix.place).removeprefix("1 ")
     rest += [f"not measured in the other {others}"] if without else []
     left = f" ({', '.join(rest)})" if rest else ""
+    confidence = setting("confidence_ratio", data.judgement.rule.confidence)
+    floor_of = f"noise floor: with {confidence} confidence, the ratio of {arms} to itself"
     if max(floors.values()) <= margin:
         places = counted(len(floors), data.matrix.place).partition(" ")[2]
         where = f" in the {places} {named([names[name] for name in floors])}" if len(floors) <= MOST_FLOORS else ""
         within = f"within {setting('margin_ratio', margin)}"
-        return f"noise floor ({arms} against itself): {within}{where if left else ''}{left}"
+        return f"{floor_of} is {within} of 1{where if left else ''}{left}"
     by = enumerated(f"{1 + floor:.2f}x in {names[name]}" for name, floor in shown.items())
-    return f"noise floor ({arms} against itself): up to {by}; smaller leads there may be noise{left}"
+    return f"{floor_of} may be {by}; smaller leads there may be noise{left}"
 
 
 def _undetected(data: RunData) -> Iterator[str]:

@@ -92,14 +92,14 @@ def range_text(ratios: Iterable[float]) -> str:
 
 
 def stalled_text(finding: Finding) -> str:
-    """Unfinished trials of both arms if the faster one has some: `unfinished trials: HTTP/3 3 of 60, HTTP/2 ...`."""
+    """Unfinished trials of both arms if the faster one has some: `although 3 of 60 trials of HTTP/3 did not ...`."""
     completion = finding.comparison.completion
     stalls = 0 if finding.verdict.is_completion else completion.stalled(finding.verdict.favours)
     if not stalls:
         return ""
     first, second = map(arm_name, sides(finding))
     other = completion.stalled(-finding.verdict.favours)
-    return f"unfinished trials: {first} {stalls} of {completion.n}, {second} {other} of {completion.n}"
+    return f"although {stalls} of {completion.n} trials of {first} did not finish ({second}: {other})"
 
 
 def toward(interval: Interval, side: int) -> Interval:
@@ -307,11 +307,12 @@ def more_text(item: Open) -> str:
         return f"{counted(item.missing, 'more block')} needed for the minimum"
     if not has_forecast(item):
         return "too few blocks for a forecast"
-    if item.allows(item.soonest) and item.soonest.blocks != item.outlook.blocks:
-        by = _by(item, item.soonest)
-        first = f"one comparison will probably be sure {_forecast_text(item, item.soonest, 'after ')}{by and f',{by}'}"
+    if item.pairs[1:] and item.allows(item.soonest) and item.soonest.blocks != item.outlook.blocks:
+        by, count = _by(item, item.soonest), len(item.pairs)
+        first = _forecast_text(item, item.soonest, "after ") + (by and f",{by}")
         every = _forecast_text(item, item.outlook, "after ")
-        return f"{first}; all of them{' ' if every.startswith('after') else ': '}{every}"
+        link = " " if every.startswith("after") else ": "
+        return f"one of {count} comparisons will probably be sure {first}; all {count}{link}{every}"
     by = _by(item, item.outlook) if item.outlook.blocks is not None else ""
     every = "all " if item.pairs[1:] else ""
     text = _forecast_text(item, item.outlook, f"{every}probably sure{by} after " if by else "")
@@ -434,6 +435,12 @@ def tops(verdicts: Judgement, arms: Sequence[str]) -> dict[str, Top]:
 def first_judged(lines: Iterable[Line]) -> str:
     """The primary metrics of comparisons: "total time"."""
     return " or ".join(dict.fromkeys(line.primary.metric.label for line in lines))
+
+
+def others_shown(lines: Iterable[Line]) -> str:
+    """Sentence on the metrics that a table of results shows next to the primary one."""
+    first = first_judged(lines)
+    return f"The table shows another metric only where it is sure and {first} is not, or where the two disagree."
 
 
 def others_judged(lines: Iterable[Line]) -> str:

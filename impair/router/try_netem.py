@@ -40,7 +40,7 @@ def try_netem(profiles: Iterable[Profile] = EVERY_KIND, netem: Callable[[], Nete
         apart = ctypes.CDLL(None).unshare(CLONE_NEWNET) == 0  # of this thread only; gone when it ends
         found.append(
             _try_loopback(
-                "in a throw-away namespace" if apart else "on the container's loopback interface", profiles, netem()
+                "in a throw-away namespace" if apart else "on a container's loopback interface", profiles, netem()
             )
         )
 

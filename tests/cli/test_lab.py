@@ -378,7 +378,7 @@ def test_the_last_line_of_a_run_that_left_comparisons_open_goes_on_with_them(
     missing = "Blocks still to run (minimum 2): clean 2, loss 2; 3 min will probably complete them"
     missing += " (a guess: no trial has run in clean, loss)."
     expected = f"{missing} Another 1 s would be too short for the 8 blocks that a sure result takes in clean, loss."
-    assert f"0 of 6 comparisons are sure by any metric. {expected} Resume with:" in " ".join(out.split())
+    assert f"0 of 6 comparisons are sure by at least one metric. {expected} Resume with:" in " ".join(out.split())
     assert "More time would settle" not in out, "said once"
     command = last_command(out)
     assert command == ["run", "--resume", str(fake_lab.folders[-1]), "--budget", "3min"]
@@ -462,7 +462,7 @@ def test_experiments_say_how_to_resume_each_once_all_have_run(
     assert "--resume" not in between
     lines = last.splitlines()
     sentences = [line.removesuffix(".") for line in lines if line.startswith("About ")]
-    assert sentences == [f"About {name}: 0 of 6 comparisons are sure by any metric" for name in ("one", "two")]
+    assert sentences == [f"About {name}: 0 of 6 comparisons are sure by at least one metric" for name in ("one", "two")]
     commands = [lines[number + 1] for number, line in enumerate(lines) if line == "Resume with:"]
     assert {str(folder) for folder in fake_lab.folders} == {shlex.split(line)[4] for line in commands}
 

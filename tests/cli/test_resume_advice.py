@@ -36,7 +36,8 @@ def test_nothing_is_judged_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             monkeypatch.setattr(Judge, name, None)
         why, *_, command = how_to_resume(run, data)
     assert why.startswith(
-        "0 of 6 comparisons are sure by any metric; another 15 min may make more comparisons sure in 2 of 2 networks"
+        "0 of 6 comparisons are sure by at least one metric; another 15 min may make more comparisons sure in 2 of 2 "
+        "networks"
     )
     assert command.endswith(" --budget 15min")
 
@@ -93,7 +94,7 @@ def test_nothing_is_sure_in_a_network_that_did_not_change(tmp_path: Path) -> Non
 
 def test_a_budget_that_is_too_short_for_the_minimum_is_not_repeated(tmp_path: Path) -> None:
     why, *details, command = resumed(tmp_path, 240.0)
-    assert why == "0 of 6 comparisons are sure by any metric."
+    assert why == "0 of 6 comparisons are sure by at least one metric."
     assert "  Blocks still to run (minimum 9): clean 6, delay 6; 8 min will probably complete them." in details
     assert "  Another 4 min would be too short for the minimum of 9 blocks in delay." in details
     assert command.endswith(" --budget 8min")
@@ -128,7 +129,9 @@ def test_a_block_that_was_cut_short_is_missing(tmp_path: Path) -> None:
 
 def test_a_budget_that_is_long_enough_is_repeated(tmp_path: Path) -> None:
     why, *details, command = resumed(tmp_path, 480.0)
-    assert why == "0 of 6 comparisons are sure by any metric.", "nothing is promised from less than the minimum"
+    assert why == "0 of 6 comparisons are sure by at least one metric.", (
+        "nothing is promised from less than the minimum"
+    )
     assert not any(word in line for line in details for word in ("soonest", "Probably"))
     assert not any("too short" in line for line in details)
     assert command.endswith(" --budget 8min")
@@ -200,7 +203,7 @@ def test_the_condition_that_is_settled_soonest_is_named_with_the_forecast_that_m
     late: dict[str, Any] = {"soonest": Outlook(1, 1, 4), "outlook": Outlook(29, 7, None), "block_s": 5.0}
     data, (_, detail, *_) = ended(tmp_path, MATRIX.repeat, Outlook(7, 4, 55), **late)
     first, every = "about 1 more block (1 to 4) in 5 s", "about 29 more blocks (7 to hundreds) in 2 min 25 s"
-    said = f"one comparison will probably be sure after {first}; all of them after {every}"
+    said = f"one of 3 comparisons will probably be sure after {first}; all 3 after {every}"
     assert detail == f"  Soonest in delay: {said}."
     assert more_text(data.judgement.open[1]) == said, "the report names another time"
 

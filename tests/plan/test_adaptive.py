@@ -107,7 +107,7 @@ def test_the_budget_is_respected_and_what_is_left_open_is_said(
     assert undecided
     assert any(item["blocks"] < 60 for item in undecided)
     said = " ".join(capsys.readouterr().out.split())
-    assert " of 9 comparisons are sure by any metric; another 3 min may make more comparisons sure in " in said
+    assert " of 9 comparisons are sure by at least one metric; another 3 min may make more comparisons sure in " in said
     assert said.endswith(" --budget 3min")
 
 

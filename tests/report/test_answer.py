@@ -266,7 +266,7 @@ def test_who_is_ahead_and_stalled_is_named() -> None:
         for trial in trials_of(matrix)
     ]  # fmt: skip
     standing = the_only(Golden(matrix, tuple(results)).data("x"))
-    assert cells(standing)["h3 against h1"].notes == ("unfinished trials: HTTP/3 1 of 60, HTTP/1.1 0 of 60",)
+    assert cells(standing)["h3 against h1"].notes == ("although 1 of 60 trials of HTTP/3 did not finish (HTTP/1.1: 0)",)
 
 
 def test_a_lead_below_the_noise_says_so_and_the_line_on_trust_says_where() -> None:
@@ -279,10 +279,12 @@ def test_a_lead_below_the_noise_says_so_and_the_line_on_trust_says_where() -> No
     (floor,) = noise_floors(data.judgement.checks).values()
     assert floor > 0.09
     assert any(
-        note == f"may be noise (noise floor {two(1 + floor)}x)" for note in cells(the_only(data))["h3 against h2"].notes
+        note == f"may be noise: under the noise floor of {two(1 + floor)}x"
+        for note in cells(the_only(data))["h3 against h2"].notes
     )
     assert (
-        f"Noise floor (HTTP/2 against itself): up to {1 + floor:.2f}x in clean; smaller leads there may be noise."
+        f"Noise floor: with 95 % confidence, the ratio of HTTP/2 to itself may be {1 + floor:.2f}x in clean; "
+        "smaller leads there may be noise."
     ) in trust_line(data)
 
 
@@ -294,8 +296,12 @@ def test_a_slower_network_that_was_not_detected_is_in_the_line_on_trust() -> Non
                 for trial in trials_of(matrix)]  # fmt: skip
         line_ = trust_line(Golden(matrix, tuple(slow)).data("x"))
         assert ("The 10 % slower network of the self-check in clean is not detected yet." in line_) == is_missed
-        assert ("2 self-checks: 0 passed, 2 open (more blocks may settle them)." in line_) == is_missed
-        assert ("2 self-checks: 1 passed, 1 open (more blocks may settle it)." in line_) != is_missed
+        assert (
+            "2 self-checks: 0 passed, 2 without a result yet (in clean; more blocks may settle them)." in line_
+        ) == is_missed
+        assert (
+            "2 self-checks: 1 passed, 1 without a result yet (in clean; more blocks may settle it)." in line_
+        ) != is_missed
 
 
 @pytest.mark.parametrize(
@@ -346,7 +352,7 @@ def test_each_network_has_its_own_noise() -> None:
     clean, delay = (f"{1 + floor:.2f}x" for floor in noise_floors(data.judgement.checks).values())
     assert clean != delay
     assert (
-        f"Noise floor (HTTP/2 against itself): up to {clean} in clean and {delay} in "
+        f"Noise floor: with 95 % confidence, the ratio of HTTP/2 to itself may be {clean} in clean and {delay} in "
         "delay; smaller leads there may be noise (not measured in the other network)."
     ) in trust_line(data)
 
@@ -429,8 +435,8 @@ def test_what_to_trust_is_told_by_what_it_means() -> None:
     )
     assert trust_line(data_of("small")) == f"{verified} {unknown}"
     assert trust_line(data_of("checked")) == "Do not rely on this run: self-checks FAILED in delay."
-    floor = "Noise floor (HTTP/2 (bbr) against itself): within 5 % in the network clean (not measured in the other "
-    floor += "network)."
+    floor = "Noise floor: with 95 % confidence, the ratio of HTTP/2 (bbr) to itself is within 5 % of 1 in the network "
+    floor += "clean (not measured in the other network)."
     assert trust_line(data_of("arms")) == f"{verified} {floor} The self-check passed."
 
 

@@ -183,8 +183,8 @@ def test_where_nothing_accounts_for_it_that_is_said() -> None:
     assert all(
         sentence.endswith(
             (
-                "; in most blocks, no measured cause explains it.",
-                "; in most blocks, no measured cause explains these leads.",
+                "; block by block, it matches no single measured cause.",
+                "; block by block, these leads match no single measured cause.",
             )
         )
         for sentence in led
@@ -206,8 +206,8 @@ def test_where_a_difference_lies_is_said_when_its_cause_is_not_known() -> None:
         told(run(late))
         .sentences[0]
         .endswith(
-            "; in most blocks, no measured cause explains these leads, but nearly all of them arose in the last 10 % "
-            "of the requests."
+            "; block by block, these leads match no single measured cause, but nearly all of each arose in the last "
+            "10 % of the requests."
         )
     )
 
@@ -286,8 +286,8 @@ def test_a_run_from_before_all_this_says_what_it_does_not_have() -> None:
     assert all(
         sentence.endswith(
             (
-                "; in most blocks, no measured cause explains it.",
-                "; in most blocks, no measured cause explains these leads.",
+                "; block by block, it matches no single measured cause.",
+                "; block by block, these leads match no single measured cause.",
             )
         )
         for sentence in led

@@ -93,13 +93,13 @@ def test_the_narrowest_metric_bounds_a_difference_that_the_primary_one_leaves_op
 @pytest.mark.parametrize(
     ("narrow", "withheld", "note"),
     [
-        ((0.96, 1.10), None, "narrower by {by}: 1.04x slower to 1.10x faster"),
+        ((0.96, 1.10), None, "narrower interval by {by}: 1.04x slower to 1.10x faster"),
         ((1.02, 1.10), None, "likely HTTP/3 1.06x [1.02, 1.10] by {by}"),
         ((0.98, 1.04), None, "likely a tie by {by}: 1.02x slower to 1.04x faster"),
         (
             (0.98, 1.04),
             Verdict.TIE,
-            "narrower by {by}: 1.02x slower to 1.04x faster, too many trials unfinished for a tie",
+            "narrower interval by {by}: 1.02x slower to 1.04x faster, too many trials unfinished for a tie",
         ),
     ],
 )

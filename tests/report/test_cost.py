@@ -89,7 +89,7 @@ def drifting(slower: dict[Arm, float]) -> RunData:
         (
             {H1: 1.0, H2: 1.0, H3: 1.0},
             (
-                "Over all conditions, the run did not drift: the median relative time in each tenth of it was within "
+                "Taken together, all conditions did not drift: the median relative time in each tenth of it was within "
                 "10 % of the whole run's."
             ),
         ),

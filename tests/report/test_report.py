@@ -452,8 +452,8 @@ def test_a_range_of_figures_is_of_one_network_which_is_named() -> None:
     data = replace(golden, results=results).data("x")
     (text,) = [item.text for item in notices(data) if "late" in item.text]
     first, second = map(data.matrix.name_of, (slow, fast))
-    assert text == f"with similar warnings: 3 in {first} (late by 7 to 9 s), 2 in {second}"
-    assert [item.line for item in notices(data) if "late" in item.text] == [f"5 trials {text}"]
+    assert text == f"late by 7 to 9 s (3 in {first}; with other figures, 2 in {second})"
+    assert [item.line for item in notices(data) if "late" in item.text] == [f"5 trials: {text}"]
 
 
 def test_a_warning_about_the_slower_twin_of_a_self_check_names_it() -> None:

@@ -76,7 +76,7 @@ def test_the_terminal_counts_complete_blocks(data: RunData) -> None:
         print_summary(data, console)
     said = shown.get()
     title, first, second = said.splitlines()[:3]
-    assert title.startswith("Medians of total time; ratios within blocks [95 % interval]; another")
+    assert title.startswith("Medians of total time; ratios within blocks [95 % interval]; ✓ sure")
     assert first.startswith("network,  ")
     assert second.startswith("complete blocks ")
     assert re.search(r"^clean, 10 blocks ", said, re.MULTILINE)

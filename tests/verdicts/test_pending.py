@@ -162,7 +162,7 @@ def test_what_can_be_settled_is_said_before_what_cannot() -> None:
     never, soon = Outlook(None, 200, None), Outlook(5, 3, 9)
     said = open_text(replace(item, soonest=soon, outlook=never), "far")
     assert said.endswith(
-        "; one comparison will probably be sure after about 5 more blocks (3 to 9) in 5 s; all of them: "
+        "; one of 3 comparisons will probably be sure after about 5 more blocks (3 to 9) in 5 s; all 3: "
         "at least 200 more blocks, perhaps far more, but the matrix file allows only 51 more"
     )
     assert "first" not in open_text(replace(item, soonest=soon, outlook=soon), "far")
@@ -177,18 +177,18 @@ def test_blocks_in_which_an_arm_gave_no_data_are_still_missing() -> None:
         for each in good_blocks(matrix, matrix.conditions[0], 2)
     ]
     item = next(each for each in still_open(matrix, invalid, one_second) if each.condition is matrix.conditions[0])
-    assert (item.n, item.missing, forecast_of(item)) == (2, 8, "8 more needed")
+    assert (item.n, item.missing, forecast_of(item)) == (2, 8, "8 more blocks needed")
 
 
 def test_a_row_says_in_few_words_how_many_blocks_are_left() -> None:
     item = opened(with_noise(9))
     assert item is not None
     soon, never = Outlook(1_200, 3, 1_900), Outlook(None, 200, None)
-    assert forecast_of(replace(item, soonest=soon, outlook=soon)) == "about 1,200 more needed"
-    assert forecast_of(replace(item, outlook=never)) == "at least 200 more needed"
-    assert forecast_of(replace(item, outlook=replace(never, low=None))) == "hundreds more needed"
+    assert forecast_of(replace(item, soonest=soon, outlook=soon)) == "about 1,200 more blocks needed"
+    assert forecast_of(replace(item, outlook=never)) == "at least 200 more blocks needed"
+    assert forecast_of(replace(item, outlook=replace(never, low=None))) == "hundreds more blocks needed"
     assert forecast_of(replace(item, n=1)) == "", "too few for a forecast"
-    assert forecast_of(replace(item, missing=4)) == "4 more needed"
+    assert forecast_of(replace(item, missing=4)) == "4 more blocks needed"
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,8 @@ def _terms(data: RunData, found: Answer) -> Iterator[str]:
         which = "All impairments are" if is_all else "An impairment without a direction is"
         yield f"{which} on the downlink (server to client)."
     cells = [cell for standing in found.standings for cell in standing.cells.values()]
+    if found.has_other_metrics:
+        yield describe.others_shown(data.judgement.compared)
     named = " ".join(text for cell in cells for text in (*cell.notes, *(other.metric for other in cell.others)))
     for metric in data.judgement.other_metrics:
         is_defined = any(f"{metric.label} (" in sentence for sentence in found.by_others)
@@ -118,7 +120,7 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
     width_of_pairs = len(pairs) * WIDTH_OF_CELL if has_columns else WIDTH_OF_LINE
     has_room = WIDTH_OF_NAME + width_of_pairs + len(arms) * WIDTH_OF_MEDIAN <= width
     confidence = setting("confidence_ratio", data.judgement.rule.confidence)
-    ratios = f"ratios within blocks [{confidence} interval]; another metric if surer or contrary"
+    ratios = f"ratios within blocks [{confidence} interval]"
     if (by := describe.first_judged(data.judgement.compared) or labels) != labels:
         ratios = f"ratios of {by} within blocks [{confidence} interval]"
     what = f"Medians of {labels}; {ratios}" if has_room else f"By {by}: {ratios}"

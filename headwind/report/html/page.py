@@ -66,7 +66,7 @@ GROUPS = {  # headings of groups of networks, and a note with the margin
     Certainty.SURE: ("At least one comparison sure", ""),
     Certainty.LIKELY: (
         "At least one comparison likely",
-        "the lead or tie may be chance or CPU-bound, or the lead may be under {}",
+        "chance or a lack of CPU time may explain the lead or tie, or the lead may be under {}",
     ),
     Certainty.UNCLEAR: ("No comparison sure or likely", ""),
 }
