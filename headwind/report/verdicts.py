@@ -440,7 +440,7 @@ def first_judged(lines: Iterable[Line]) -> str:
 def others_shown(lines: Iterable[Line]) -> str:
     """Sentence on the metrics that a table of results shows next to the primary one."""
     first = first_judged(lines)
-    return f"The table shows another metric only where it is sure and {first} is not, or where the two disagree."
+    return f"The table shows another metric only where it says more than {first}, or contradicts it."
 
 
 def others_judged(lines: Iterable[Line]) -> str:
