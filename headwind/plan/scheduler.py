@@ -141,7 +141,11 @@ class Scheduler:
             return None
         if block not in self._planned:
             self._planned.append(block)
-        self._given_at[block.id] = self._trial_at[block.id] = self._clock.monotonic()
+        now = self._given_at[block.id] = self._trial_at[block.id] = self._clock.monotonic()
+        if not any(map(self._runs_alone, [*waiting, *chosen])):
+            self._turn_ends = max(
+                self._turn_ends, now
+            )  # no other turn was due, so this block is part of the current one
         return self._left_of(block)
 
     def worth(
@@ -315,7 +319,8 @@ class Scheduler:
         left_s = self.left_s() - sum(self._left_s(block) for block in waiting if block.id in self._due)
         if self.matrix.find:
             return [] if waiting else search_blocks(self.matrix, self.judge, self._block_s, self._done, running, left_s)
-        return choices(self.matrix, self._open, self._done, [*running, *waiting], left_s, self._at_once)
+        promising = {item.condition.id for item in self._judged.promising}
+        return choices(self.matrix, self._open, self._done, [*running, *waiting], left_s, self._at_once, promising)
 
     def _at_once(self, condition: Condition) -> int:
         """Number of blocks of a condition that may run in parallel."""
@@ -372,7 +377,7 @@ class Scheduler:
         if not any(map(self._runs_alone, waiting)):
             return math.inf
         now = self._clock.monotonic()
-        late = [block for block in running if self._given_at.get(block.id, 0.0) < self._turn_ends]
+        late = [block for block in running if self._given_at.get(block.id, 0.0) <= self._turn_ends]
         last_s = max((self._given_at.get(block.id, 0.0) + self.forecast.block_s(block) for block in late), default=now)
         return max(self._turn_ends - now, last_s - now, SHORT_S if late and now > self._turn_ends else 0.0)
 

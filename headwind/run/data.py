@@ -23,7 +23,6 @@ from headwind.run.tables import CELL, trials_table
 from headwind.verdicts.ended import complete
 from headwind.verdicts.findings import Rows, rows_of
 from headwind.verdicts.judgement import Judge, Judgement
-from headwind.verdicts.pairs import Pair
 from headwind.verdicts.pending import Open
 
 if TYPE_CHECKING:
@@ -106,16 +105,9 @@ class RunData:
     def still_open(self) -> tuple[Open, ...]:
         """The open comparisons that more blocks may settle.
 
-        Not those of networks that trials end too early for, and, once the minimum is complete, not CPU-bound ones,
-        which are never sure.
+        Not those of networks that trials end too early for.
         """
-        bound: dict[str, list[Pair]] = {}
-        for line in self.judgement.lines:
-            if line.is_cpu_bound:
-                bound.setdefault(line.condition.id, []).append(line.pair)
-        every = self.judgement.open
-        left = (item if item.missing else item.without(bound.get(item.condition.id, ())) for item in every)
-        return tuple(item for item in left if item.pairs and item.condition.id not in self.unchanged)
+        return tuple(item for item in self.judgement.promising if item.condition.id not in self.unchanged)
 
     @property
     def short(self) -> list[Condition]:

@@ -10,7 +10,7 @@ from math import expm1, log1p
 from headwind.arm import Arm, Role
 from headwind.format import arm_name
 from headwind.metric import Metric, Use
-from headwind.model import Block, Condition, Matrix, Outcome, Result
+from headwind.model import DATA_OUTCOMES, Block, Condition, Matrix, Outcome, Result
 from headwind.observed import Observed, observed
 from headwind.verdicts.assumptions import ComparisonWarning, WarningKind, disagreement, noise_floor, warnings
 from headwind.verdicts.contention import contention
@@ -244,13 +244,14 @@ def _finding(condition: Condition, pair: Pair, metric: Metric, rows: Rows, value
 
 
 def is_bound(rows: Rows, pair: Pair) -> bool:
-    """True if at least BOUND_SHARE of the blocks in which both arms ran were CPU-bound."""
+    """True if at least BOUND_SHARE of the blocks in which both arms gave data were CPU-bound."""
     bound, ran = _bound_blocks(rows, pair)
     return ran > 0 and bound >= BOUND_SHARE * ran
 
 
 def _bound_blocks(rows: Rows, pair: Pair) -> tuple[int, int]:
-    ran = [(row[pair.base], row[pair.new]) for row in rows.values() if pair.base in row and pair.new in row]
+    both = ((row[pair.base], row[pair.new]) for row in rows.values() if pair.base in row and pair.new in row)
+    ran = [results for results in both if all(result.outcome in DATA_OUTCOMES for result in results)]
     return sum(any(result.is_cpu_bound for result in results) for results in ran), len(ran)
 
 

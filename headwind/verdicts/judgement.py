@@ -121,6 +121,19 @@ class Judgement:
     dependence: Dependence  # of neighbouring blocks, over all comparisons of protocols
 
     @property
+    def promising(self) -> list[Open]:
+        """The open comparisons that more blocks may settle.
+
+        Once the minimum is complete, not the CPU-bound ones, which are never sure.
+        """
+        bound: dict[str, list[Pair]] = {}
+        for line in self.lines:
+            if line.is_cpu_bound:
+                bound.setdefault(line.condition.id, []).append(line.pair)
+        left = (item if item.missing else item.without(bound.get(item.condition.id, ())) for item in self.open)
+        return [item for item in left if item.pairs]
+
+    @property
     def compared(self) -> list[Line]:
         """The lines that compare protocols."""
         return [line for line in self.lines if not line.pair.is_check]

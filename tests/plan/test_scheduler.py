@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from headwind.clock import Clock
 from headwind.metric import BUSY, MACHINE, PRESSURE
-from headwind.model import AUTO, Block, Matrix, Outcome, Place, Proof, Repetition, Result, Trial
+from headwind.model import AUTO, CPU_BOUND, Block, Matrix, Outcome, Place, Proof, Repetition, Result, Trial
 from headwind.plan.block_order import plan_blocks
 from headwind.plan.scheduler import SHORT_S, TURN_ALONE_S, TURN_PARALLEL_S, Scheduler
 from headwind.proof.attempts import MOST_ATTEMPTS
@@ -274,6 +274,50 @@ def test_while_a_block_goes_on_after_its_turn_short_ones_run_beside_it() -> None
     assert scheduler.next(others) is None, "nothing is late any more: what began after the turn keeps nobody waiting"
     finish(scheduler, others[0])
     assert names(together(scheduler)) == ["clean"]
+
+
+def test_a_condition_whose_open_comparisons_are_cpu_bound_gets_further_blocks_last() -> None:
+    """Five more blocks went to a network that was CPU-bound in all of its blocks, and two others got none."""
+    matrix = fake.example_matrix(*fake.PROFILES[:2], repeat=Repetition(9, 60))
+    trials = fake.trials_of(replace(matrix, repeat=Repetition.fixed(9)))
+    results = [fake.ok(trial, 1.0 + 0.1 * (trial.block.index % 3) * (trial.arm.name == "h1")) for trial in trials]
+    first = Scheduler(matrix, results).next()
+    assert first
+    bound = Proof(warnings=(f"{CPU_BOUND}: the router",))
+    is_first = [each.trial.block.condition == first.block.condition for each in results]
+    changed = [replace(each, proof=bound) if here else each for each, here in zip(results, is_first, strict=True)]
+    other = Scheduler(matrix, changed).next()
+    assert other
+    assert other.block.condition != first.block.condition
+
+
+def test_a_long_block_of_the_minimum_that_begins_after_its_turn_is_accompanied_by_short_ones() -> None:
+    """For 98 s of 15 min, eleven lanes waited for the last three blocks of the slowest network's minimum."""
+    matrix = fake.example_matrix(*fake.PROFILES[:3], repeat=Repetition(2, 60))
+    now = [0.0]
+    needs = [*known(matrix, {"clean": 1.9, "loss": 0.1}), *known(matrix, {"delay": 0.1}, 60.0)]
+    scheduler = Scheduler(matrix, needs, lanes=3, cores=2, clock=Clock(lambda: now[0]))
+    running = together(scheduler)
+    while names(running) == ["clean"]:
+        finish(scheduler, running.pop())
+        running = together(scheduler)
+    assert sorted(names(running)) == ["delay", "delay", "loss"]
+    now[0] += TURN_ALONE_S + TURN_PARALLEL_S
+    late = running.pop(names(running).index("delay"))
+    for task in running:
+        finish(scheduler, task, 60.0 if names([task]) == ["delay"] else 1.0)
+    assert scheduler.repeat([late.block]) is None, "its lane broke, and it begins once more"
+    running = together(scheduler)
+    late = next(task for task in running if names([task]) == ["delay"])
+    assert late.block.index < 2
+    for _ in range(3):
+        others = [task for task in running if task is not late]
+        assert names(others)
+        assert set(names(others)) == {"loss"}
+        now[0] += 1.0
+        for task in others:
+            finish(scheduler, task)
+        running = together(scheduler, [late])
 
 
 def test_lanes_do_not_drain_for_blocks_that_may_not_run_yet() -> None:

@@ -18,6 +18,7 @@ from headwind.model import (
     Matrix,
     Outcome,
     Place,
+    Proof,
     Repetition,
     Result,
     Trial,
@@ -202,6 +203,16 @@ def test_where_processors_limited_half_of_the_blocks_the_headline_counts_nothing
         [] if counts else [f"CPU-bound in {bound} of 20 blocks: CPUs may decide the ratio, so it is never sure"]
     )
     assert not other.is_cpu_bound
+
+
+def test_blocks_without_data_are_not_called_cpu_bound() -> None:
+    """Every trial of a network was invalid, and its comparisons `are CPU-bound, so at most likely`."""
+    bound = Proof(warnings=(f"{CPU_BOUND}: the router",))
+    results = [replace(each, proof=bound, outcome=Outcome.INVALID) for each in good_blocks(CHECKED, CLEAN, 3)]
+    assert results
+    assert not any(finding.is_cpu_bound for finding in found(CHECKED, results, complete=True, exhausted=True))
+    valid = [replace(each, outcome=Outcome.OK) for each in results]
+    assert any(finding.is_cpu_bound for finding in found(CHECKED, valid, complete=True, exhausted=True))
 
 
 def test_findings_are_what_was_put_in() -> None:
