@@ -347,6 +347,8 @@ RUNS = [
     Change(REPEAT, "repeat:\n  - min: 9\n  - budget: 3min", "- min", REPEAT),
     Change(REPEAT, "repeat: 3min", "3min", "did you mean {budget: 3min}?", "repeat: {budget: 3min}"),
     Change(REPEAT, "repeat: 9 blocks", "9 blocks", "did you mean `9`?", "repeat: 9"),
+    Change(REPEAT, "repeat: {min: 9, runs: 60, budget: 3min}", "runs", "did you mean `max: 60`?",
+           "repeat: {min: 9, max: 60, budget: 3min}"),
     Change(REPEAT, "repeat: 9-60", "9-60", "did you mean {min: 9, max: 60}?", "repeat: {min: 9, max: 60}"),
     Change(REPEAT, "repeat: {blocks: 9}", "blocks", "did you mean `repeat: 9`?", "repeat: 9"),
     Change(REPEAT, "time: 3min", "time", "did you mean `budget`? repeat: {budget: 3min}", "repeat: {budget: 3min}"),

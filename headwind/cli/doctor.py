@@ -133,7 +133,7 @@ def _kernel_netem() -> Iterator[Finding]:
     if image is None:
         yield _kernel(release, None)
         build = "a run or `.venv/bin/python lab.py images` builds it"
-        yield Finding("netem", "ok", f"not tested, because the router image is not built yet: {build}")
+        yield Finding("netem", "ok", f"tested once the router image is built: {build}")
         return
     inside = ("run", "--rm", "--network", "none", "--cap-add", "NET_ADMIN", "--tmpfs", UML_PLACE, image, "python3")
     refusal = _uml_refusal(docker(*inside, "-c", TRY_UML, check=False))

@@ -119,7 +119,7 @@ def how_to_publish(command: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="RUN",
         help="folder or id of a run whose matrix has the key `published`, as in the runs of `lab.py experiments`; if "
-        "several runs cover the same published number, the last run counts",
+        "several runs cover the same published number, the one named last counts",
     )
     command.add_argument("--write", metavar="FILE", help="write to this .md or .html file instead of the terminal")
 

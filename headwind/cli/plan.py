@@ -159,10 +159,4 @@ def _print_search(matrix: Matrix, reports: Path, out: Console) -> None:
 def _until(matrix: Matrix) -> str:
     budget_s = matrix.repeat.budget_s
     over = f"the budget of {duration(budget_s)} ends or " if budget_s is not None else ""
-    return f"until {over}every comparison is sure{_by(matrix)}"
-
-
-def _by(matrix: Matrix) -> str:
-    """A note that one of several metrics is enough; empty for a search, and if each comparison has only one."""
-    has_several = any(len(matrix.judged(condition)) > 1 for condition in matrix.conditions)
-    return " by at least one metric" if has_several and not matrix.find else ""
+    return f"until {over}every comparison is sure"

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from headwind.arm import Arm
 from headwind.clock import Clock
-from headwind.format import NOTHING, about, counted, listed, observed_text
+from headwind.format import about, counted, observed_text
 from headwind.model import Block, Condition, Matrix, Outcome, Result, Trial
 from headwind.observed import figure
 from headwind.plan.cpu_demand import changes_in_time
@@ -50,7 +50,7 @@ def block_line(block: Block, row: Mapping[Arm, Result], matrix: Matrix) -> str:
 
     def shown(result: Result | None) -> str:
         if result is None:
-            return NOTHING
+            return "not run"  # the block is repeated on another testbed
         is_time = result.outcome in (Outcome.OK, Outcome.TIMEOUT)
         return observed_text(metric.key, figure(result, metric)) if is_time else result.outcome.value
 
@@ -184,13 +184,9 @@ class Reporter:
         """Show the bar for the code inside, after a warning about what will not fit into the time."""
         scheduler = self._scheduler
         matrix, start_s, lanes = scheduler.matrix, scheduler.start_s, scheduler.lanes
-        guesses = guessed(matrix, scheduler.forecast)
-        if warning := what_a_budget_settles(matrix, scheduler.minimum_s(), guesses, start_s, lanes):
-            unverified = listed([matrix.name_of(each) for each in matrix.conditions if each.id in scheduler.unverified])
-            doubt = f" It will hardly be enough for {unverified}, where most trials were not verified." * bool(
-                unverified
-            )
-            self._out.print(escape(f"{warning}{doubt}"), highlight=False)
+        guesses, costs, unverified = guessed(matrix, scheduler.forecast), scheduler.minimum_s(), scheduler.unverified
+        if warning := what_a_budget_settles(matrix, costs, guesses, start_s, lanes, unverified):
+            self._out.print(escape(warning), highlight=False)
         for note in changes_missed(matrix, scheduler.forecast):
             self._out.print(escape(note), highlight=False)
         if matrix.repeat.is_adaptive and (earlier := scheduler.settled()):

@@ -140,12 +140,15 @@ class More:
         guesses = guessed(scheduler.matrix, scheduler.forecast)
         minimum = at_most(scheduler.minimum_s(), guesses)
         least = {name: cost_s for name, cost_s in minimum.items() if cost_s}
-        first = dict(sorted(costs.items(), key=lambda item: item[1])[:1])
-        left_s = repeat.budget_s - scheduler.start_s
+        left_s, least_s = repeat.budget_s - scheduler.start_s, sum(least.values())
+        is_hopeless = {*least} <= {*scheduler.unverified}  # the minimum runs first, and will hardly be completed
+        others = {name: cost_s for name, cost_s in costs.items() if not (is_hopeless and name in least)}
+        before_s = least_s if is_hopeless else 0.0
+        first = {name: before_s + cost_s for name, cost_s in sorted(others.items(), key=lambda item: item[1])[:1]}
         fitting = {*affordable(least, left_s), *affordable(first, left_s)}
-        short = [name for name in least if name not in fitting]
+        short = [name for name in least if name not in fitting and not is_hopeless]
         slow = [name for name in first if name not in fitting and name not in least]
-        wanted_s = max(sum(least.values()), *first.values(), 0.0)
+        wanted_s = max(least_s, *first.values(), 0.0)
         budget_s = enough_s(scheduler.start_s + wanted_s) if short or slow else repeat.budget_s
         beyond = [each.condition.id for each in still_open if _is_beyond(each, repeat.confidence)]
         missing = {
@@ -261,7 +264,7 @@ def _details(matrix: Matrix, more: More, unverified: Collection[str]) -> list[st
             found.append(f"{still}; hardly any time will complete them, because most trials were not verified.")
         else:
             found.append(f"{still}; {about(more.budget_s or 0)} will probably complete them{guess}{but}.")
-    for ids, what in ((more.short, needed_text(matrix)), (more.slow, "that")):
+    for ids, what in ((more.short, needed_text(matrix)), (more.slow, "a sure result")):
         if ids:
             another = about(matrix.repeat.budget_s or 0)
             found.append(f"Another {another} would be too short for {what} in {names(ids)}.")

@@ -395,7 +395,11 @@ def _of_unknown(path: Path, above: Sequence[Level]) -> str:
 
 def _of_count(path: Path, value: Any, beside: Mapping[Any, Any]) -> str:
     """Hint for a number of blocks under another name in `repeat`; empty for others."""
-    if path[0] != "repeat" or form(str(path[-1])) not in COUNTS or "budget" in beside or not str(value).isdecimal():
+    if path[0] != "repeat" or form(str(path[-1])) not in COUNTS or not str(value).isdecimal():
+        return ""
+    if "min" in beside and "max" not in beside:
+        return f"did you mean `max: {value}`? the number of blocks goes from `min` to `max`"
+    if "budget" in beside:
         return ""
     exactly = "min: {0}, max: {0}" if beside.keys() - {path[-1]} else "repeat: {0}"
     return f"did you mean `{exactly.format(value)}`? exactly as many blocks"

@@ -86,8 +86,8 @@ def _pipelining(matrix: Matrix) -> Iterator[str]:
     if names:
         workloads = f"workload{'s' * (len(names) > 1)} {enumerated(map(quoted, names))}"
         yield (
-            f"HTTP/1.1 pipelines the requests of the {workloads}, because `streams` is above 1; browsers do not: an "
-            "entry under `arms` such as `h1-one: {protocol: h1, streams: 1}` sends one at a time"
+            f"HTTP/1.1 pipelines the requests of the {workloads}, because `streams` is above 1; browsers do not "
+            "pipeline. To send one at a time, define it under `arms`, such as `h1-one: {protocol: h1, streams: 1}`"
         )
 
 

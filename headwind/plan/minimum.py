@@ -87,13 +87,15 @@ def too_few_blocks(matrix: Matrix) -> str:
 
 
 def what_a_budget_settles(
-    matrix: Matrix, costs: Mapping[str, float], guesses: Collection[str] = (), start_s: float = 0.0, lanes: int = 1
-) -> str:
+    matrix: Matrix, costs: Mapping[str, float], guesses: Collection[str] = (), start_s: float = 0.0, lanes: int = 1,
+    unverified: Collection[str] = (),
+) -> str:  # fmt: skip
     """A warning that names the conditions whose minimum may not fit into the budget, and a sufficient budget.
 
     Empty if all fit, or if the number of blocks allows no verdict (too_few_blocks). `costs` are those of minimum_s,
     `guesses` the ids of those that are guessed and may be too short, `start_s` the seconds before the first trial in
-    which further testbeds start, `lanes` the number of lanes for which the costs hold.
+    which further testbeds start, `lanes` the number of lanes for which the costs hold, `unverified` the ids of those of
+    which most trials so far were not verified.
     """
     repeat, budget_s = matrix.repeat, matrix.repeat.budget_s
     if budget_s is None or matrix.find or not repeat.is_adaptive or too_few_blocks(matrix):
@@ -112,10 +114,12 @@ def what_a_budget_settles(
         else ", so nothing would be sure"
     )  # fmt: skip
     every = f" for {'both' if len(costs) == 2 else f'all {len(costs)}'} {matrix.place}s" if len(costs) > 1 else ""
+    doubtful = [names[name] for name in costs if name in unverified]
+    but = f", but hardly for {listed(doubtful)}, where most trials were not verified" if doubtful else ""
     return (
         f"{about(budget_s)} {'is probably' if is_known else 'may be'} too short for {needed_text(matrix)}{where}; "
-        f"`--budget {budget_text(enough_s(start_s + sum(longest.values())))}` is probably enough{every}"
-        f"{on_lanes(lanes)}."
+        f"`--budget {budget_text(enough_s(start_s + sum(longest.values())))}` is probably enough"
+        f"{'' if but else every}{on_lanes(lanes)}{but}."
     )
 
 

@@ -35,6 +35,7 @@ MOSTLY = 0.8  # of a total: a part of this size is reported
 BUSY = 0.5  # of a total: an arm that worked less waited for something else
 NINE_TENTHS, ALL = 0.9, 1.0  # shares of the requests
 LAST_TENTH = "in the last 10 % of the requests"
+NO_CAUSE = "no measured cause accounts for"
 
 Seconds = Callable[[Result], float | None]  # seconds that a finished trial spent on something
 Pairs = Sequence[tuple[Result, Result]]  # the faster and the slower trial of each block in which both finished
@@ -90,7 +91,8 @@ def _waits(condition: Condition, data: RunData) -> Iterator[str]:
 def _sentences(standing: Standing, tracks: Sequence[Track], lines: Sequence[Line], data: RunData) -> Iterator[str]:
     led = [*_leads(standing, lines, data), *_others(standing)]
     yield from led or (["No sure or likely lead."] if lines else [])
-    yield from _mostly_handshake(standing, [track.arm for track in tracks])
+    without = ", but does not account for the lead in most blocks" if any(NO_CAUSE in each for each in led) else ""
+    yield from (f"{each}{without}." for each in _mostly_handshake(standing, [track.arm for track in tracks]))
 
 
 def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator[str]:
@@ -109,7 +111,7 @@ def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator
             alike.setdefault(key, []).append(account)
     for (certainty, winner, cause, place, window, differ), accounts in alike.items():
         verb = "beats" if certainty is Certainty.SURE else "likely beats"
-        which = "it" if len(accounts) == 1 else "these leads"
+        which = "this lead" if len(accounts) == 1 else "these leads"
         share = _shares(
             accounts, f"all of {which}" if cause else "nearly all of each" if accounts[1:] else "nearly all of it"
         )
@@ -118,7 +120,7 @@ def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator
             if cause
             else f"the slower trials were {window}"
             if window
-            else f"block by block, {'these leads match' if accounts[1:] else 'it matches'} no single measured cause"
+            else f"{NO_CAUSE} {which}"
         )
         if place and not window:
             reason += f", but {share} arose {place}"
@@ -271,7 +273,7 @@ def _last_tenth(condition: Condition) -> Seconds:
 
 
 def _mostly_handshake(standing: Standing, arms: Sequence[Arm]) -> Iterator[str]:
-    """The share of the slowest handshake in the total, if it is most of some arm's: medians."""
+    """The share of the slowest handshake in the total, if it is most of some arm's: medians. Without a full stop."""
     workload, shares = standing.condition.workload, dict[Arm, float]()
     for arm in arms if workload.handshake else ():
         finished = [row[arm].metrics for row in standing.rows.values() if arm in row and row[arm].outcome is Outcome.OK]
@@ -282,10 +284,10 @@ def _mostly_handshake(standing: Standing, arms: Sequence[Arm]) -> Iterator[str]:
     name, total_name = handshake_name(workload), workload.primary().label
     mostly = [share for share in shares.values() if share >= MOSTLY]
     if mostly and len(shares) > MOST_NAMED:
-        yield f"The {name} takes at least {_whole(min(mostly))} of the {total_name} in {len(mostly)} rows (medians)."
+        yield f"The {name} takes at least {_whole(min(mostly))} of the {total_name} in {len(mostly)} rows (medians)"
     elif mostly:
         shown = (f"{_whole(share)} ({arm_name(arm)})" for arm, share in shares.items())
-        yield f"The {name} takes {enumerated(shown)} of the {total_name} (medians)."
+        yield f"The {name} takes {enumerated(shown)} of the {total_name} (medians)"
 
 
 def _whole(share: float) -> str:

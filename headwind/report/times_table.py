@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from headwind.arm import Arm, Role
-from headwind.format import arm_name, counted, listed
+from headwind.format import arm_name, counted, enumerated, listed
 from headwind.metric import Rate
 from headwind.model import CPU_BOUND, DATA_OUTCOMES, Condition, Outcome, Result
 from headwind.observed import Observed, figure, from_best, median, observed
@@ -204,7 +204,7 @@ def _attempt_notices(data: RunData) -> Iterator[TrialNote]:
         yield TrialNote("repeated, because the lab failed at an earlier attempt, which stays on record", _ids(broken))
     data_ = [result for result in data.latest if is_data(result)]
     if short := [result for result in data_ if lacked_cpus(result)]:
-        yield TrialNote(f"{WAITED}: {by_arm(data_, short)}; they still count", _ids(short))
+        yield TrialNote(f"{WAITED}, but count: {by_arm(data_, short)}", _ids(short))
 
 
 def _ids(results: Sequence[Result]) -> tuple[str, ...]:
@@ -218,9 +218,9 @@ def by_arm(every: Iterable[Result], some: Iterable[Result]) -> str:
 
 
 def _warning_notices(data: RunData) -> Iterator[TrialNote]:
-    """The proofs' warnings; those that differ only in their numbers are one note."""
+    """The proofs' warnings about trials that count; those that differ only in their numbers are one note."""
     alike: dict[str, list[tuple[str, Result]]] = {}
-    for result in data.latest:
+    for result in filter(is_data, data.latest):
         for warning in result.proof.warnings:
             alike.setdefault(_NUMBER.sub("#", warning), []).append((warning, result))
     for concerned in alike.values():
@@ -230,8 +230,8 @@ def _warning_notices(data: RunData) -> Iterator[TrialNote]:
 def _of_networks(data: RunData, concerned: Sequence[tuple[str, Result]]) -> str:
     """Similar warnings as one text, with a range per network, since a range over several would look like an interval.
 
-    The networks are named unless it is all of them. If they differ in their figures, those of the network with most
-    trials are given, and the others with their numbers of trials. The slower twin of a self-check has a network that
+    The networks are named unless it is all of them. If they differ in their figures, the network with most trials is
+    the example, and each has its number of trials. The slower twin of a self-check has a network that
     is not in the matrix, so it is named too.
     """
     found: dict[str, list[str]] = {}
@@ -243,9 +243,9 @@ def _of_networks(data: RunData, concerned: Sequence[tuple[str, Result]]) -> str:
         merged = _merged([warning for warning, _ in concerned])
         is_everywhere = {*found} >= {data.matrix.name_of(each) for each in data.matrix.conditions}
         return merged if is_everywhere else f"in {listed(list(found))}: {merged}"
-    first, *others = sorted(found, key=lambda name: -len(found[name]))
-    also = listed([f"{len(found[name])} in {name}" for name in others])
-    return f"{_merged(found[first])} ({len(found[first])} in {first}; with other figures, {also})"
+    first, *_ = names = sorted(found, key=lambda name: -len(found[name]))
+    places = enumerated(f"{name} ({len(found[name])})" for name in names)
+    return f"in {places}, for example: {_merged(found[first])}"
 
 
 def _merged(texts: Sequence[str]) -> str:

@@ -312,7 +312,7 @@ def more_text(item: Open) -> str:
         first = _forecast_text(item, item.soonest, "after ") + (by and f",{by}")
         every = _forecast_text(item, item.outlook, "after ")
         link = " " if every.startswith("after") else ": "
-        return f"one of {count} comparisons will probably be sure {first}; all {count}{link}{every}"
+        return f"one of the {count} that are not sure will probably be sure {first}; all {count}{link}{every}"
     by = _by(item, item.outlook) if item.outlook.blocks is not None else ""
     every = "all " if item.pairs[1:] else ""
     text = _forecast_text(item, item.outlook, f"{every}probably sure{by} after " if by else "")

@@ -77,7 +77,7 @@ def _last_without_data(rows: Iterable[Mapping[Arm, Result]]) -> str:
     if not lost:
         return "the time ended before"
     last = lost[-1]
-    return f"{last.trial.id} gave no data in {counted(last.attempt + 1, 'attempt')}, last: {last.reason}"
+    return f"{last.trial.id} has no data after {counted(last.attempt + 1, 'attempt')}, the last: {last.reason}"
 
 
 def _unproven(data: RunData) -> Iterator[str]:

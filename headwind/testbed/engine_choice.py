@@ -16,6 +16,7 @@ from itertools import count
 
 from headwind.engines import AUTO, KERNEL, UML, Engine
 from headwind.errors import HeadwindError
+from headwind.format import enumerated
 from headwind.proof.probed_decisions import shows_reordering
 from impair.capabilities import NetemCapabilities
 from impair.profile import Delay, Direction, Link, Loss, Profile, Reorder
@@ -112,8 +113,10 @@ class KernelRow:
     @property
     def can(self) -> str:
         """The capabilities of netem, as text."""
-        seeds = "seeds" if self.seed else "no seeds"
-        return f"every impairment; {seeds}; {'a' if self.counters else 'no'} counter per impairment"
+        has = [name for name, one in (("seeds", self.seed), ("a counter per impairment", self.counters)) if one]
+        lacks = [name for name, one in (("seeds", self.seed), ("counter per impairment", self.counters)) if not one]
+        without = f", but no {' and no '.join(lacks)}" if lacks else ""
+        return f"{enumerated(['every impairment', *has])}{without}"
 
     @property
     def auto(self) -> str:
@@ -153,7 +156,7 @@ def expected(release: str, has_netem: bool | None) -> str:
     if has_netem is False:
         return "no netem"
     row = row_of(release)
-    return f"{'' if has_netem else 'if it has netem, '}netem of kernels {row.name}: {row.can}"
+    return f"{'netem' if has_netem else 'its netem, if any,'} supports {row.can} (kernels {row.name})"
 
 
 def kernel_table() -> str:

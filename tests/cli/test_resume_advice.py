@@ -13,7 +13,7 @@ import pytest
 from headwind.cli import resume_advice
 from headwind.cli.resume_advice import how_to_resume
 from headwind.format import budget_text
-from headwind.model import CPU_BOUND, Outcome, Proof, Repetition
+from headwind.model import CPU_BOUND, Outcome, Proof, Repetition, Result
 from headwind.plan.scheduler import Scheduler
 from headwind.proof.spans import UNCHANGED
 from headwind.report.trust import trust_line
@@ -203,7 +203,7 @@ def test_the_condition_that_is_settled_soonest_is_named_with_the_forecast_that_m
     late: dict[str, Any] = {"soonest": Outlook(1, 1, 4), "outlook": Outlook(29, 7, None), "block_s": 5.0}
     data, (_, detail, *_) = ended(tmp_path, MATRIX.repeat, Outlook(7, 4, 55), **late)
     first, every = "about 1 more block (1 to 4) in 5 s", "about 29 more blocks (7 to hundreds) in 2 min 25 s"
-    said = f"one of 3 comparisons will probably be sure after {first}; all 3 after {every}"
+    said = f"one of the 3 that are not sure will probably be sure after {first}; all 3 after {every}"
     assert detail == f"  Soonest in delay: {said}."
     assert more_text(data.judgement.open[1]) == said, "the report names another time"
 
@@ -283,6 +283,26 @@ def test_what_was_hardly_ever_verified_is_promised_in_no_time(tmp_path: Path) ->
     with fake.recorded(tmp_path, matrix, results) as run:
         (line,) = [line for line in how_to_resume(run, RunData.of(run)) if "Blocks still to run" in line]
     assert line.endswith("; hardly any time will complete them, because most trials were not verified.")
+
+
+def test_the_budget_is_enough_for_the_soonest_result_after_a_minimum_that_is_hardly_completed(tmp_path: Path) -> None:
+    """`1 min will probably not be enough` stood above `--budget 1min`."""
+    matrix = replace(MATRIX, repeat=Repetition(9, 60, budget_s=5.0))
+    clean, delay = matrix.conditions
+    results = list[Result]()
+    for trial in fake.trials_of(replace(matrix, repeat=Repetition.fixed(9))):
+        index, is_h1 = trial.block.index, trial.arm.name == "h1"
+        good = fake.ok(trial, 1.0 + (0.1 + 0.05 * (index % 3)) * is_h1 * (-1) ** index)
+        if trial.block.condition == delay and index < 8:
+            results += [replace(good, outcome=Outcome.INVALID, attempt=attempt) for attempt in (0, 1)]
+            results.append(replace(good, attempt=2))
+        elif trial.block.condition == clean:
+            results.append(good)
+    with fake.recorded(tmp_path, matrix, results) as run:
+        why, *details, _, command = how_to_resume(run, RunData.of(run))
+    assert clean.profile.name in why.partition("may make more comparisons sure in ")[2]
+    assert not any("will probably not be enough" in line and clean.profile.name in line for line in details)
+    assert command.endswith(" --budget 1min")
 
 
 def test_what_an_earlier_run_measured_is_no_guess(tmp_path: Path) -> None:

@@ -46,6 +46,9 @@ def test_before_the_start_a_network_that_the_budget_does_not_reach_is_named() ->
     assert what_a_budget_settles(matrix(120.0), costs, lanes=3).endswith(
         "for all 3 networks (with 3 testbeds in parallel)."
     )
+    assert what_a_budget_settles(matrix(120.0), costs, lanes=3, unverified=["loss/article"]).endswith(
+        "is probably enough (with 3 testbeds in parallel), but hardly for loss, where most trials were not verified."
+    )
     assert text(420.0, 60.0, 40.0, 300.0).startswith("7 min may be too short"), "a lossy network may take longer"
     assert text(None, 60.0, 40.0, 300.0) == ""
 

@@ -283,7 +283,7 @@ def test_a_lead_below_the_noise_says_so_and_the_line_on_trust_says_where() -> No
         for note in cells(the_only(data))["h3 against h2"].notes
     )
     assert (
-        f"Noise floor: with 95 % confidence, the ratio of HTTP/2 to itself may be {1 + floor:.2f}x in clean; "
+        f"Noise floor: with 95 % confidence, the ratio of HTTP/2 to itself is at most {1 + floor:.2f}x in clean; "
         "smaller leads there may be noise."
     ) in trust_line(data)
 
@@ -352,7 +352,7 @@ def test_each_network_has_its_own_noise() -> None:
     clean, delay = (f"{1 + floor:.2f}x" for floor in noise_floors(data.judgement.checks).values())
     assert clean != delay
     assert (
-        f"Noise floor: with 95 % confidence, the ratio of HTTP/2 to itself may be {clean} in clean and {delay} in "
+        f"Noise floor: with 95 % confidence, the ratio of HTTP/2 to itself is at most {clean} in clean and {delay} in "
         "delay; smaller leads there may be noise (not measured in the other network)."
     ) in trust_line(data)
 

@@ -89,8 +89,8 @@ def drifting(slower: dict[Arm, float]) -> RunData:
         (
             {H1: 1.0, H2: 1.0, H3: 1.0},
             (
-                "Taken together, all conditions did not drift: the median relative time in each tenth of it was within "
-                "10 % of the whole run's."
+                "Over all conditions together, times did not drift: in each tenth of the run, the median of the "
+                "relative times was within 10 % of that of the whole run."
             ),
         ),
         ({H1: 1.5, H2: 1.5, H3: 1.5}, ", trials of all protocols took 50.1 % longer than "),

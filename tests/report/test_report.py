@@ -41,6 +41,7 @@ from headwind.report.times_table import Row, notices
 from headwind.run.codec import State
 from headwind.run.data import latest_of
 from headwind.run.journal import Run
+from headwind.run.shortfall import FAULTS
 from headwind.run.tables import trials_table
 from headwind.settings import Windows
 from headwind.workloads.h2load import H2load
@@ -440,6 +441,18 @@ def test_ranges_of_merged_warnings_are_of_whole_numbers() -> None:
     assert texts == ["over HTTP/1.1: late by 71.68 to 1,020 ms"]
 
 
+def test_the_page_begins_with_the_reasons_for_exit_status_1() -> None:
+    """The terminal and summary.md had them, and a reader of the page alone took the run for a good one."""
+    data = replace(RUNS["small"]().data("small"), environment={FAULTS: ["testbed 1 was slow", "a capture failed"]})
+    page = render(data, DRAWN_AT)
+    reasons = [f'<p class="bad" role="alert">\N{WARNING SIGN} {each}</p>' for each in data.environment[FAULTS]]
+    places = [page.index(reason) for reason in reasons]
+    assert places == sorted(places)
+    assert places[-1] < page.index("<h1")
+    running = replace(data, status=replace(data.status, state=State.RUNNING))
+    assert "testbed 1 was slow</p>" not in render(running, DRAWN_AT)
+
+
 def test_a_range_of_figures_is_of_one_network_which_is_named() -> None:
     golden = RUNS["small"]()
     slow, fast = list(dict.fromkeys(each.trial.block.condition for each in golden.results))[:2]
@@ -452,8 +465,8 @@ def test_a_range_of_figures_is_of_one_network_which_is_named() -> None:
     data = replace(golden, results=results).data("x")
     (text,) = [item.text for item in notices(data) if "late" in item.text]
     first, second = map(data.matrix.name_of, (slow, fast))
-    assert text == f"late by 7 to 9 s (3 in {first}; with other figures, 2 in {second})"
-    assert [item.line for item in notices(data) if "late" in item.text] == [f"5 trials: {text}"]
+    assert text == f"in {first} (3) and {second} (2), for example: late by 7 to 9 s"
+    assert [item.line for item in notices(data) if "late" in item.text] == [f"5 trials {text}"]
 
 
 def test_a_warning_about_the_slower_twin_of_a_self_check_names_it() -> None:

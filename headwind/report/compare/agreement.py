@@ -285,7 +285,7 @@ def _counts(found: Sequence[Change], ambiguous: Collection[Condition]) -> str:
     fewest: dict[str, Change] = {}
     for change in found:
         name = _name(change, ambiguous)
-        fewest[name] = min(fewest.get(name, change), change, key=lambda each: min(each.trials))
+        fewest[name] = min(fewest.get(name, change), change, key=lambda each: (min(each.trials), sum(each.trials)))
     alike: dict[tuple[int, int], list[Change]] = {}
     for change in fewest.values():
         alike.setdefault(change.trials, []).append(change)
