@@ -125,7 +125,7 @@ def test_a_trial_that_is_never_proven_ends_the_run_with_1_and_a_sentence(
     assert len(said) == 2, "each reason has a line"
     assert said[1].startswith("lab.py: the network was not verified in ")
     assert "has 0 complete blocks of the 2 that it needs, and 1 further condition too few" in said[0]
-    assert f"gave no data in {MOST_ATTEMPTS} attempts, last: impairment not verified: " in said[0]
+    assert f"has no data after {MOST_ATTEMPTS} attempts, the last: impairment not verified: " in said[0]
 
 
 def test_many_unproven_attempts_end_the_run_with_1_although_all_of_its_trials_are_data(
