@@ -76,7 +76,7 @@ lab-resume: docker $(RUNTIME) ## Resume RUN=reports/<run-id> (default: the newes
 	@$(A_RUN)
 	exec $(PY) lab.py run --resume "$(RUN)" $(if $(BUDGET),--budget "$(BUDGET)") $(if $(LANES),--lanes "$(LANES)") $(ARGS)
 
-lab-smoke: docker $(RUNTIME) ## Check the installation: run the whole of a small matrix, experiments/smoke.yaml
+lab-smoke: docker $(RUNTIME) ## Check the installation: run experiments/smoke.yaml, a small matrix
 	@exec $(PY) lab.py run $(SMOKE) $(ARGS)
 
 lab-experiments: docker $(RUNTIME) ## Repeat experiments from published articles, and write one page of results; BUDGET=TIME limits the total time (default: each has the budget of its matrix)

@@ -527,7 +527,7 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
     for name, add in OPTIONS.items():
         add(commands.choices[name])
     commands.choices["worker"].add_argument(
-        "address", metavar="ADDRESS", help="dask scheduler that the other machine uses, such as tcp://lab:8786"
+        "address", metavar="ADDRESS", help="the dask scheduler that you started for these runs, such as tcp://lab:8786"
     )
     commands.choices["worker"].add_argument("--name", help="name of this machine in reports (default: its host name)")
     for command in (commands.choices["run"], commands.choices["report"]):

@@ -211,7 +211,7 @@ def _congestion(machine: Machine, wanted: str) -> Finding:
     if wanted not in available:
         return Finding("congestion control", "warning", f"{wanted} is not loaded (available: {', '.join(available)})",
                        f"modprobe tcp_{wanted}")  # fmt: skip
-    return Finding("congestion control", "ok", f"{wanted} is available; the host's default ({default}) is not used")
+    return Finding("congestion control", "ok", f"{wanted} is available; the host's default, {default}, does not matter")
 
 
 def _bbr(machine: Machine) -> Finding:

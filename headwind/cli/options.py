@@ -57,7 +57,7 @@ def how_to_measure(command: argparse.ArgumentParser, limit: str, default: str) -
     command.add_argument(
         "--cluster",
         metavar="ADDRESS",
-        help="run on other machines, through the dask scheduler at ADDRESS, such as tcp://lab:8786",
+        help="run on other machines, through a dask scheduler that you started at ADDRESS, such as tcp://lab:8786",
     )
     command.add_argument("-v", "--verbose", action="store_true", help="also print a line for each trial")
 
@@ -69,9 +69,9 @@ def how_to_capture(command: argparse.ArgumentParser) -> None:
         metavar="CONDITION",
         action="append",
         default=[],
-        help="at the end, run extra trials in CONDITION, one per protocol (or per variant that the matrix "
-        "defines under `arms`), and keep their packets, TLS keys and logs; they do not count in the results. CONDITION "
-        "is PROFILE/WORKLOAD, PROFILE (all its workloads) or `all`; may be repeated",
+        help="at the end, run extra trials in CONDITION, one per protocol, and keep their packets, TLS keys and logs; "
+        "they do not count in the results. CONDITION is PROFILE/WORKLOAD, PROFILE (all its workloads) or `all`; may be "
+        "repeated",
     )
 
 

@@ -87,7 +87,7 @@ def _pipelining(matrix: Matrix) -> Iterator[str]:
         workloads = f"workload{'s' * (len(names) > 1)} {enumerated(map(quoted, names))}"
         yield (
             f"HTTP/1.1 pipelines the requests of the {workloads}, because `streams` is above 1; browsers do not "
-            "pipeline. To send one at a time, define it under `arms`, such as `h1-one: {protocol: h1, streams: 1}`"
+            "pipeline. To send one request at a time, add an arm, such as `arms: {h1-one: {protocol: h1, streams: 1}}`"
         )
 
 

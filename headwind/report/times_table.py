@@ -204,7 +204,7 @@ def _attempt_notices(data: RunData) -> Iterator[TrialNote]:
         yield TrialNote("repeated, because the lab failed at an earlier attempt, which stays on record", _ids(broken))
     data_ = [result for result in data.latest if is_data(result)]
     if short := [result for result in data_ if lacked_cpus(result)]:
-        yield TrialNote(f"{WAITED}, but count: {by_arm(data_, short)}", _ids(short))
+        yield TrialNote(f"{WAITED}; not excluded: {by_arm(data_, short)}", _ids(short))
 
 
 def _ids(results: Sequence[Result]) -> tuple[str, ...]:
@@ -230,9 +230,9 @@ def _warning_notices(data: RunData) -> Iterator[TrialNote]:
 def _of_networks(data: RunData, concerned: Sequence[tuple[str, Result]]) -> str:
     """Similar warnings as one text, with a range per network, since a range over several would look like an interval.
 
-    The networks are named unless it is all of them. If they differ in their figures, the network with most trials is
-    the example, and each has its number of trials. The slower twin of a self-check has a network that
-    is not in the matrix, so it is named too.
+    The networks are named unless it is all of them. If they differ in their figures, each has its number of trials, and
+    there is an example, or for shares of CPU time the range over all networks. The slower twin of a self-check has a
+    network that is not in the matrix, so it is named too.
     """
     found: dict[str, list[str]] = {}
     for warning, result in concerned:
@@ -243,9 +243,11 @@ def _of_networks(data: RunData, concerned: Sequence[tuple[str, Result]]) -> str:
         merged = _merged([warning for warning, _ in concerned])
         is_everywhere = {*found} >= {data.matrix.name_of(each) for each in data.matrix.conditions}
         return merged if is_everywhere else f"in {listed(list(found))}: {merged}"
-    first, *_ = names = sorted(found, key=lambda name: -len(found[name]))
+    names = sorted(found, key=lambda name: -len(found[name]))
     places = enumerated(f"{name} ({len(found[name])})" for name in names)
-    return f"in {places}, for example: {_merged(found[first])}"
+    if concerned[0][0].startswith(CPU_BOUND):
+        return f"in {places}: {_merged([warning for warning, _ in concerned])}"
+    return f"in {places}, for example: {found[names[0]][0]}"
 
 
 def _merged(texts: Sequence[str]) -> str:

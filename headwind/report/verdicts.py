@@ -92,14 +92,14 @@ def range_text(ratios: Iterable[float]) -> str:
 
 
 def stalled_text(finding: Finding) -> str:
-    """Unfinished trials of both arms if the faster one has some: `although 3 of 60 trials of HTTP/3 did not ...`."""
+    """Unfinished trials of both arms if the faster one has some: `counting 3 unfinished trials of HTTP/3 in 60 ...`."""
     completion = finding.comparison.completion
     stalls = 0 if finding.verdict.is_completion else completion.stalled(finding.verdict.favours)
     if not stalls:
         return ""
     first, second = map(arm_name, sides(finding))
     other = completion.stalled(-finding.verdict.favours)
-    return f"although {stalls} of {completion.n} trials of {first} did not finish ({second}: {other})"
+    return f"counting {counted(stalls, 'unfinished trial')} of {first} in {completion.n} ({second}: {other})"
 
 
 def toward(interval: Interval, side: int) -> Interval:
@@ -198,7 +198,7 @@ def apart_text(finding: Finding) -> str:
     """The largest difference that the interval leaves open: `at most 1.19x`."""
     most = most_apart(finding.comparison.interval)
     if math.isinf(most):
-        return "anything is possible, because trials are unfinished"
+        return "anything is possible, because trials did not finish"
     looks_as_margin = two(most) == two(1 + finding.rule.margin_ratio)  # 1.046 and 1.054 are not alike
     return f"at most {f'{most:.3f}' if looks_as_margin else two(most)}x"
 
@@ -224,7 +224,7 @@ def possible_text(lead: Interval) -> str:
         if reached:
             is_fast = math.isinf(high)
             return f"at most {reached[0]}, or {'faster' if is_fast else 'slower'} by any factor"
-        return f"not {ends[0][1]}" if ends else "anything is possible, because trials are unfinished"
+        return f"not {ends[0][1]}" if ends else "anything is possible, because trials did not finish"
     return " to ".join(reached) if reached[1:] else f"at most {reached[0]}" if reached else "equal"
 
 
@@ -280,10 +280,16 @@ def open_text(item: Open, name: str) -> str:
     """
     if not item.n:
         return f"{name} has no complete block"
-    verb, by = "is" if len(item.pairs) == 1 else "are", " by any metric" if len(item.judged) > 1 else ""
-    checks = f"the self-check{'s' if len(item.pairs) > 1 else ''} " if item.is_of_checks else ""
+    pairs = _counted(item)
+    verb, by = "is" if len(pairs) == 1 else "are", " by any metric" if len(item.judged) > 1 else ""
+    checks = f"the self-check{'s' if len(pairs) > 1 else ''} " if item.is_of_checks else ""
     state = "without a result" if item.is_of_checks else f"not sure{by}"
-    return f"{name}: {checks}{names_of(item.pairs)} {verb} {state}; {more_text(item)}"
+    return f"{name}: {checks}{names_of(pairs)} {verb} {state}; {more_text(item)}"
+
+
+def _counted(item: Open) -> list[Pair]:
+    """The open comparisons that a forecast is about: those of protocols, or if there are none, self-checks."""
+    return [pair for pair in item.pairs if item.is_of_checks or not pair.is_check]
 
 
 def names_of(pairs: Iterable[Pair]) -> str:
@@ -307,14 +313,15 @@ def more_text(item: Open) -> str:
         return f"{counted(item.missing, 'more block')} needed for the minimum"
     if not has_forecast(item):
         return "too few blocks for a forecast"
-    if item.pairs[1:] and item.allows(item.soonest) and item.soonest.blocks != item.outlook.blocks:
-        by, count = _by(item, item.soonest), len(item.pairs)
-        first = _forecast_text(item, item.soonest, "after ") + (by and f",{by}")
+    count = len(_counted(item))
+    if count > 1 and item.allows(item.soonest) and item.soonest.blocks != item.outlook.blocks:
+        first = _forecast_text(item, item.soonest, f"{_by(item, item.soonest)} after ".lstrip())
         every = _forecast_text(item, item.outlook, "after ")
         link = " " if every.startswith("after") else ": "
-        return f"one of the {count} that are not sure will probably be sure {first}; all {count}{link}{every}"
+        both = "both" if count == 2 else f"all {count}"
+        return f"one of the {count} that are not sure will probably be sure {first}; {both}{link}{every}"
     by = _by(item, item.outlook) if item.outlook.blocks is not None else ""
-    every = "all " if item.pairs[1:] else ""
+    every = "all " if count > 1 else ""
     text = _forecast_text(item, item.outlook, f"{every}probably sure{by} after " if by else "")
     return f"needs {text}" if text.startswith("at least") else text
 

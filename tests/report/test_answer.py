@@ -266,7 +266,7 @@ def test_who_is_ahead_and_stalled_is_named() -> None:
         for trial in trials_of(matrix)
     ]  # fmt: skip
     standing = the_only(Golden(matrix, tuple(results)).data("x"))
-    assert cells(standing)["h3 against h1"].notes == ("although 1 of 60 trials of HTTP/3 did not finish (HTTP/1.1: 0)",)
+    assert cells(standing)["h3 against h1"].notes == ("counting 1 unfinished trial of HTTP/3 in 60 (HTTP/1.1: 0)",)
 
 
 def test_a_lead_below_the_noise_says_so_and_the_line_on_trust_says_where() -> None:
@@ -379,7 +379,7 @@ def test_a_cell_by_another_metric_than_the_drawn_one_says_so() -> None:
     [
         (0.61, 1.39, "unclear: HTTP/3 is 1.64x slower to 1.39x faster"),
         (0.8, math.inf, "unclear: HTTP/3 is at most 1.25x slower, or faster by any factor"),
-        (*OPEN, "unclear: anything is possible, because trials are unfinished"),
+        (*OPEN, "unclear: anything is possible, because trials did not finish"),
     ],
 )
 def test_an_unclear_cell_has_the_bound_of_each_side(low: float, high: float, said: str) -> None:
@@ -389,7 +389,7 @@ def test_an_unclear_cell_has_the_bound_of_each_side(low: float, high: float, sai
 def test_a_table_has_the_estimate_of_what_is_unclear_and_the_lead_of_each_side() -> None:
     assert finding_text(finding(0.61, 1.39)) == "unclear: h3 1.09x slower (1.64x slower to 1.39x faster)"
     assert finding_text(finding(0.8, math.inf)) == "unclear: h3 is at most 1.25x slower, or faster by any factor"
-    assert finding_text(finding(*OPEN)) == "unclear: anything is possible, because trials are unfinished"
+    assert finding_text(finding(*OPEN)) == "unclear: anything is possible, because trials did not finish"
 
 
 @pytest.mark.parametrize(
@@ -400,13 +400,13 @@ def test_a_table_has_the_estimate_of_what_is_unclear_and_the_lead_of_each_side()
         (0.97, math.inf, "at most 1.03x slower, or faster by any factor"),
         (math.inf, math.inf, "faster by any factor"),
         (1.18, math.inf, "at least 1.18x faster"),
-        (*OPEN, "anything is possible, because trials are unfinished"),
+        (*OPEN, "anything is possible, because trials did not finish"),
     ],
 )
 def test_a_ratio_that_unfinished_trials_leave_open_has_the_bounds_that_are_known(
     low: float, high: float, said: str
 ) -> None:
-    """`at most 1.06x apart` in one table was `anything is possible, because trials are unfinished` in the other."""
+    """`at most 1.06x apart` in one table was `anything is possible, because trials did not finish` in the other."""
     ends = math.log(low) if low else -math.inf, math.log(high)
     assert ratio_text(Interval(*ends, None, 12)) == said
 

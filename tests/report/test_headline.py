@@ -156,7 +156,7 @@ def test_against_whom_nothing_is_sure_is_said() -> None:
         (0.999, 1.3, "1.001x slower to 1.30x faster"),
         (1.0, 1.004, "at most 1.004x faster"),
         (1.0, 1.0, "equal"),
-        (*OPEN, "anything is possible, because trials are unfinished"),
+        (*OPEN, "anything is possible, because trials did not finish"),
     ],
 )
 def test_an_interval_is_told_as_what_may_be(low: float, high: float, said: str) -> None:

@@ -465,7 +465,7 @@ def test_a_range_of_figures_is_of_one_network_which_is_named() -> None:
     data = replace(golden, results=results).data("x")
     (text,) = [item.text for item in notices(data) if "late" in item.text]
     first, second = map(data.matrix.name_of, (slow, fast))
-    assert text == f"in {first} (3) and {second} (2), for example: late by 7 to 9 s"
+    assert text == f"in {first} (3) and {second} (2), for example: late by 8 s"
     assert [item.line for item in notices(data) if "late" in item.text] == [f"5 trials {text}"]
 
 

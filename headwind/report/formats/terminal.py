@@ -77,14 +77,14 @@ def _answer(data: RunData, found: Answer) -> Iterator[tuple[str, str]]:
 
 
 def _terms(data: RunData, found: Answer) -> Iterator[str]:
-    """Definitions of what the table names and no sentence defines: a direction, metrics."""
+    """Definitions of what the table names and no sentence defines: other metrics, a direction."""
+    if found.has_other_metrics:
+        yield describe.others_shown(data.judgement.compared)
     if row_text.has_downlink_only(data.matrix):
         is_all = not row_text.impairs(Direction.UPLINK, [each.profile for each in data.matrix.conditions])
         which = "All impairments are" if is_all else "An impairment without a direction is"
         yield f"{which} on the downlink (server to client)."
     cells = [cell for standing in found.standings for cell in standing.cells.values()]
-    if found.has_other_metrics:
-        yield describe.others_shown(data.judgement.compared)
     named = " ".join(text for cell in cells for text in (*cell.notes, *(other.metric for other in cell.others)))
     for metric in data.judgement.other_metrics:
         is_defined = any(f"{metric.label} (" in sentence for sentence in found.by_others)
