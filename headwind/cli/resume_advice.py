@@ -139,16 +139,13 @@ class More:
         soonest = min(forecast, key=lambda each: costs[each.condition.id], default=None)
         guesses = guessed(scheduler.matrix, scheduler.forecast)
         minimum = at_most(scheduler.minimum_s(), guesses)
-        least = {name: cost_s for name, cost_s in minimum.items() if cost_s}
-        left_s, least_s = repeat.budget_s - scheduler.start_s, sum(least.values())
-        is_hopeless = {*least} <= {*scheduler.unverified}  # the minimum runs first, and will hardly be completed
-        others = {name: cost_s for name, cost_s in costs.items() if not (is_hopeless and name in least)}
-        before_s = least_s if is_hopeless else 0.0
-        first = {name: before_s + cost_s for name, cost_s in sorted(others.items(), key=lambda item: item[1])[:1]}
+        least = {name: cost_s for name, cost_s in minimum.items() if cost_s and name not in scheduler.unverified}
+        first = dict(sorted(costs.items(), key=lambda item: item[1])[:1])
+        left_s = repeat.budget_s - scheduler.start_s
         fitting = {*affordable(least, left_s), *affordable(first, left_s)}
-        short = [name for name in least if name not in fitting and not is_hopeless]
+        short = [name for name in least if name not in fitting]
         slow = [name for name in first if name not in fitting and name not in least]
-        wanted_s = max(least_s, *first.values(), 0.0)
+        wanted_s = max(sum(least.values()), *first.values(), 0.0)
         budget_s = enough_s(scheduler.start_s + wanted_s) if short or slow else repeat.budget_s
         beyond = [each.condition.id for each in still_open if _is_beyond(each, repeat.confidence)]
         missing = {
@@ -247,7 +244,7 @@ def _details(matrix: Matrix, more: More, unverified: Collection[str]) -> list[st
     found = []
     if more.soonest:
         soonest = more.soonest
-        pair = f" ({names_of(soonest.pairs)})" if len(soonest.pairs) == 1 else ""
+        pair = f" ({names_of(soonest.counted)})" if len(soonest.counted) == 1 else ""
         found.append(f"Soonest in {names([soonest.condition.id])}{pair}: {more_text(soonest)}.")
     if more.missing:
         missing = [
@@ -286,14 +283,16 @@ def _incomplete(more: More, condition: str) -> str:
 def _costs(scheduler: Scheduler, still_open: Sequence[Open]) -> dict[str, float]:
     """By condition id, the seconds after which something more is probably settled; absent if it cannot be settled.
 
+    Absent as well if most trials were not verified: those conditions come last.
     The forecast is that of the report (headwind/report/verdicts.py, more_text).
     """
     least, confidence = scheduler.minimum_s(), scheduler.matrix.repeat.confidence
     costs: dict[str, float] = {}
     for item in _wanted(still_open):
         is_known = has_forecast(item)
-        if not _is_beyond(item, confidence) and (item.allows(item.soonest) or not is_known):
-            blocks = item.soonest.blocks if is_known else 0
+        is_doubtful = item.condition.id in scheduler.unverified
+        if not is_doubtful and not _is_beyond(item, confidence) and (item.allows(item.first) or not is_known):
+            blocks = item.first.blocks if is_known else 0
             costs[item.condition.id] = max(least[item.condition.id], (blocks or 0) * item.block_s)
     return costs
 

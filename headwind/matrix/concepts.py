@@ -521,6 +521,8 @@ def _of_a_burst(value: Any, loss: Any, inside: Sequence[str | int]) -> str:
     with suppress(Mistake):
         SIZE.parse(str(value).replace("bit", "B"))
         return "remove it: the burst of tc's token bucket has no key, since a rate delays packet by packet"
+    if "spells" in inside and isinstance(value, str):
+        return f"did you mean `bad: {value}`? the mean length of a bad spell"
     if isinstance(value, str) and isinstance(loss, str) and (found := _outages(value, loss, inside)):
         return found
     if not (spells := _spells(value)):

@@ -42,10 +42,10 @@ def choices(
 
     Empty if all is decided or at its maximum, or if no block fits. `done` are the ids of the trials that need not run
     again, `at_once` is the number of blocks of a condition that may run in parallel. Blocks of a condition of which
-    one is running come last: those of the same Latin square, which will run in any case, then those of another one.
-    Behind all those whose square fits come others that fit by themselves, so that no time is left, and of these first
-    the conditions with the fewest blocks. Conditions that are not among the `promising` ids come last: all their open
-    comparisons are CPU-bound, which more blocks hardly change.
+    one is running come last: those of the same Latin square, which will run in any case, then those of another one. A
+    condition without any block comes first. Behind all those whose square fits come others that fit by themselves, so
+    that no time is left, and of these first the conditions with the fewest blocks. Conditions that are not among the
+    `promising` ids come last: all their open comparisons are CPU-bound, which more blocks hardly change.
     """
     waiting = []
     running = {block.condition.id for block in in_flight}
@@ -56,10 +56,11 @@ def choices(
         begun = block.index % size
         square_s = item.block_s * (1 if begun else ceil(size / at_once(item.condition)))
         if block.index < matrix.repeat.most and item.block_s <= left_s:
-            promise = _promise(item, matrix.repeat.most - block.index, left_s)
+            is_hopeless, rate = _promise(item, matrix.repeat.most - block.index, left_s)
             fewest = item.n if square_s > left_s else -1
             is_last = promising is not None and item.condition.id not in promising
-            waiting.append((is_last, fewest, is_running, not begun, *promise, block))
+            has_any = is_running or item.n > 0
+            waiting.append((is_last, has_any, fewest, is_running, is_hopeless, not begun, rate, block))
     return [entry[-1] for entry in sorted(waiting, key=lambda entry: entry[:-1])]
 
 

@@ -27,7 +27,7 @@ from headwind.verdicts.pending import Open
 # long.
 TURN_ALONE_S, TURN_PARALLEL_S = 80.0, 300.0
 START_SHARE = 0.1  # of the time left: above it, starting lanes must pay off, even if the matrix sets their number
-MOST_UNVERIFIED = 0.5  # of the attempts in a condition
+MOST_UNVERIFIED, LEAST_ATTEMPTS = 0.5, 6  # of the attempts in a condition, and from how many on that counts
 SHORT_S = 10.0  # a new block that takes no longer is tried alone first: it may need all CPUs
 
 
@@ -220,8 +220,11 @@ class Scheduler:
 
     @property
     def unverified(self) -> list[str]:
-        """Ids of the conditions of which most attempts were not verified: further ones will hardly be."""
-        return [name for name, unproven in self._unproven.items() if fmean(unproven) > MOST_UNVERIFIED]
+        """Ids of the conditions of which most attempts were not verified: others will hardly be. They come last."""
+        return [
+            name for name, unproven in self._unproven.items()
+            if len(unproven) >= LEAST_ATTEMPTS and fmean(unproven) > MOST_UNVERIFIED
+        ]  # fmt: skip
 
     def expected_s(self, lanes: int) -> float:
         """Seconds until the end of the run on this number of lanes: at most its time left."""
@@ -289,6 +292,8 @@ class Scheduler:
         ]  # fmt: skip
         if self.lanes > 1:
             waiting.sort(key=self._order(waiting, running))
+        doubtful = {*self.unverified}
+        waiting.sort(key=lambda block: block.id not in self._due and block.condition.id in doubtful)  # stable
         return self._affordable(waiting, left_s) if self.matrix.repeat.is_adaptive else waiting
 
     def _affordable(self, waiting: list[Block], left_s: float) -> list[Block]:
@@ -298,7 +303,8 @@ class Scheduler:
         conditions stay complete. Turns of blocks that run alone and others would change that order: only the kind of
         the first one is returned, and if that runs alone, it is its turn.
         """
-        idle = [block for block in self._planned if block.id not in self._due]
+        doubtful = {*self.unverified}  # they come last
+        idle = [block for block in self._planned if block.id not in self._due and block.condition.id not in doubtful]
         costs: dict[str, float] = {}
         for block in idle:
             cost_s = self._left_s(block) * self.needs.share(block.condition, self.lanes)

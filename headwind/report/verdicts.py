@@ -280,16 +280,11 @@ def open_text(item: Open, name: str) -> str:
     """
     if not item.n:
         return f"{name} has no complete block"
-    pairs = _counted(item)
+    pairs = item.counted
     verb, by = "is" if len(pairs) == 1 else "are", " by any metric" if len(item.judged) > 1 else ""
     checks = f"the self-check{'s' if len(pairs) > 1 else ''} " if item.is_of_checks else ""
     state = "without a result" if item.is_of_checks else f"not sure{by}"
     return f"{name}: {checks}{names_of(pairs)} {verb} {state}; {more_text(item)}"
-
-
-def _counted(item: Open) -> list[Pair]:
-    """The open comparisons that a forecast is about: those of protocols, or if there are none, self-checks."""
-    return [pair for pair in item.pairs if item.is_of_checks or not pair.is_check]
 
 
 def names_of(pairs: Iterable[Pair]) -> str:
@@ -313,13 +308,13 @@ def more_text(item: Open) -> str:
         return f"{counted(item.missing, 'more block')} needed for the minimum"
     if not has_forecast(item):
         return "too few blocks for a forecast"
-    count = len(_counted(item))
-    if count > 1 and item.allows(item.soonest) and item.soonest.blocks != item.outlook.blocks:
-        first = _forecast_text(item, item.soonest, f"{_by(item, item.soonest)} after ".lstrip())
+    count = len(item.counted)
+    if item.allows(item.first) and item.first.blocks != item.outlook.blocks:
+        first = _forecast_text(item, item.first, f"{_by(item, item.first)} after ".lstrip())
         every = _forecast_text(item, item.outlook, "after ")
         link = " " if every.startswith("after") else ": "
         both = "both" if count == 2 else f"all {count}"
-        return f"one of the {count} that are not sure will probably be sure {first}; {both}{link}{every}"
+        return f"one of the {count} that can become sure will probably be sure {first}; {both}{link}{every}"
     by = _by(item, item.outlook) if item.outlook.blocks is not None else ""
     every = "all " if count > 1 else ""
     text = _forecast_text(item, item.outlook, f"{every}probably sure{by} after " if by else "")

@@ -46,6 +46,16 @@ class Open:
         """All comparisons that are not settled."""
         return self.undecided + self.unconfirmed
 
+    @property
+    def counted(self) -> tuple[Pair, ...]:
+        """The comparisons that the forecasts are about: those of protocols, or if there are none, self-checks."""
+        return tuple(pair for pair in self.pairs if self.is_of_checks or not pair.is_check)
+
+    @property
+    def first(self) -> Outlook:
+        """The forecast for the comparison that takes least; for a single one `outlook`, also after `without`."""
+        return self.soonest if self.counted[1:] else self.outlook
+
     def without(self, pairs: Collection[Pair]) -> Open:
         """The same condition without these comparisons; its forecasts stay as they are."""
         undecided, unconfirmed = (

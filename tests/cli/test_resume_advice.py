@@ -203,7 +203,7 @@ def test_the_condition_that_is_settled_soonest_is_named_with_the_forecast_that_m
     late: dict[str, Any] = {"soonest": Outlook(1, 1, 4), "outlook": Outlook(29, 7, None), "block_s": 5.0}
     data, (_, detail, *_) = ended(tmp_path, MATRIX.repeat, Outlook(7, 4, 55), **late)
     first, every = "about 1 more block (1 to 4) in 5 s", "about 29 more blocks (7 to hundreds) in 2 min 25 s"
-    said = f"one of the 3 that are not sure will probably be sure after {first}; all 3 after {every}"
+    said = f"one of the 3 that can become sure will probably be sure after {first}; all 3 after {every}"
     assert detail == f"  Soonest in delay: {said}."
     assert more_text(data.judgement.open[1]) == said, "the report names another time"
 
@@ -302,7 +302,7 @@ def test_the_budget_is_enough_for_the_soonest_result_after_a_minimum_that_is_har
         why, *details, _, command = how_to_resume(run, RunData.of(run))
     assert clean.profile.name in why.partition("may make more comparisons sure in ")[2]
     assert not any("will probably not be enough" in line and clean.profile.name in line for line in details)
-    assert command.endswith(" --budget 1min")
+    assert command.endswith(" --budget 5s"), "the condition that was hardly verified comes last"
 
 
 def test_what_an_earlier_run_measured_is_no_guess(tmp_path: Path) -> None:

@@ -291,6 +291,51 @@ def test_a_condition_whose_open_comparisons_are_cpu_bound_gets_further_blocks_la
     assert other.block.condition != first.block.condition
 
 
+def test_a_condition_without_a_block_gets_one_if_its_minimum_does_not_fit() -> None:
+    """`the budget left no time for` two of four networks, after 20 blocks beyond the minimum of another one."""
+    matrix = fake.example_matrix(*fake.PROFILES[:2], repeat=Repetition(9, 60, budget_s=60.0))
+    clean, delay = matrix.conditions
+    trials = list(fake.trials_of(replace(matrix, repeat=Repetition.fixed(9))))
+    earlier = [fake.ok(trial, 4.0) for trial in trials if trial.block.condition == delay]
+    results = [
+        fake.ok(trial, 1.0 + 0.1 * (trial.block.index % 3) * (trial.arm.name == "h1"))
+        for trial in trials
+        if trial.block.condition == clean
+    ]
+    scheduler = Scheduler(matrix, results, lambda: 30.0, earlier=earlier)
+    first = scheduler.next()
+    assert first
+    assert first.block.condition == delay
+    finish(scheduler, first, 4.0)
+    second = scheduler.next()
+    assert second
+    assert second.block.condition == clean, "of a condition that has one, nothing can be settled in this time"
+
+
+def test_a_condition_that_is_hardly_ever_verified_comes_last() -> None:
+    """It took 39 s of the last minute, in which two others lacked a block or two of their minimum."""
+    matrix = fake.example_matrix(*fake.PROFILES[:2], repeat=Repetition(9, 60, budget_s=60.0))
+    clean, delay = matrix.conditions
+    trials = list(fake.trials_of(replace(matrix, repeat=Repetition.fixed(4))))
+    results = [
+        replace(fake.ok(trial, 1.0, attempt=attempt), outcome=Outcome.INVALID, proof=Proof())
+        for trial in trials
+        if trial.block.condition == clean
+        for attempt in range(MOST_ATTEMPTS)
+    ]
+    scheduler = Scheduler(matrix, results)
+    order = [scheduler.next() for _ in range(1)]
+    for _ in range(8):
+        assert order[-1]
+        finish(scheduler, order[-1])
+        order.append(scheduler.next())
+    assert {task.block.condition for task in order if task} == {delay}
+    finish(scheduler, next(task for task in order[::-1] if task))
+    last = scheduler.next()
+    assert last
+    assert last.block.condition == clean
+
+
 def test_a_long_block_of_the_minimum_that_begins_after_its_turn_is_accompanied_by_short_ones() -> None:
     """For 98 s of 15 min, eleven lanes waited for the last three blocks of the slowest network's minimum."""
     matrix = fake.example_matrix(*fake.PROFILES[:3], repeat=Repetition(2, 60))
