@@ -106,8 +106,10 @@ class Reporter:
         if self._scheduler.lanes == 1 or is_short == (condition.id in self._alone):
             return
         self._alone ^= {condition.id}
-        alone = f"{where}: further blocks run alone, because CPUs were short in half of its trials"
-        again = f"{where}: further blocks may run in parallel again, because CPUs sufficed in most of its trials"
+        alone = (
+            f"{where}: further blocks run without others next to them, because CPUs were short in half of its trials"
+        )
+        again = f"{where}: further blocks may run next to others, because CPUs sufficed in most of its trials"
         self._out.print(escape(alone if is_short else again), highlight=False)
 
     def _print_early(self, condition: Condition) -> None:

@@ -91,7 +91,7 @@ def _waits(condition: Condition, data: RunData) -> Iterator[str]:
 def _sentences(standing: Standing, tracks: Sequence[Track], lines: Sequence[Line], data: RunData) -> Iterator[str]:
     led = [*_leads(standing, lines, data), *_others(standing)]
     yield from led or (["No sure or likely lead."] if lines else [])
-    without = ", but does not account for the leads without a cause" if any(NO_CAUSE in each for each in led) else ""
+    without = ", but does not explain these leads block by block" if any(NO_CAUSE in each for each in led) else ""
     yield from (f"{each}{without}." for each in _mostly_handshake(standing, [track.arm for track in tracks]))
 
 

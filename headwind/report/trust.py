@@ -141,7 +141,7 @@ def _noise(data: RunData) -> str:
         within = f"within {setting('margin_ratio', margin)}"
         return f"{floor_of} is {within} of 1{where if left else ''}{left}"
     by = enumerated(f"{1 + floor:.2f}x in {names[name]}" for name, floor in shown.items())
-    return f"{floor_of} is at most {by}; smaller leads there may be noise{left}"
+    return f"{floor_of} is at most {by}; leads below that may be noise{left}"
 
 
 def _undetected(data: RunData) -> Iterator[str]:

@@ -99,7 +99,7 @@ def stalled_text(finding: Finding) -> str:
         return ""
     first, second = map(arm_name, sides(finding))
     other = completion.stalled(-finding.verdict.favours)
-    return f"counting {counted(stalls, 'unfinished trial')} of {first} in {completion.n} ({second}: {other})"
+    return f"counting {counted(stalls, 'unfinished trial')} of {first} in {completion.n}, and {other} of {second}"
 
 
 def toward(interval: Interval, side: int) -> Interval:
@@ -314,7 +314,7 @@ def more_text(item: Open) -> str:
         every = _forecast_text(item, item.outlook, "after ")
         link = " " if every.startswith("after") else ": "
         both = "both" if count == 2 else f"all {count}"
-        return f"one of the {count} that can become sure will probably be sure {first}; {both}{link}{every}"
+        return f"the first of {count} open comparisons will probably be sure {first}; {both}{link}{every}"
     by = _by(item, item.outlook) if item.outlook.blocks is not None else ""
     every = "all " if count > 1 else ""
     text = _forecast_text(item, item.outlook, f"{every}probably sure{by} after " if by else "")

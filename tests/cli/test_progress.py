@@ -157,8 +157,8 @@ def test_the_end_of_a_block_says_when_its_condition_begins_and_ceases_to_run_wit
             shown.reporter.begun(1, trial)
             shown.finished(replace(fake.ok(trial, 1.0), metrics=metrics))
         shown.reporter.ended(1)
-    alone = "clean [b]: further blocks run alone, because CPUs were short in half of its trials"
-    again = "clean [b]: further blocks may run in parallel again, because CPUs sufficed in most of its trials"
+    alone = "clean [b]: further blocks run without others next to them, because CPUs were short in half of its trials"
+    again = "clean [b]: further blocks may run next to others, because CPUs sufficed in most of its trials"
     lines = [line for line in shown.lines if ": further blocks " in line]
     assert lines == [alone, again]
     assert shown.lines.index(alone) > 1, "not before the second block has ended"

@@ -266,7 +266,7 @@ def test_who_is_ahead_and_stalled_is_named() -> None:
         for trial in trials_of(matrix)
     ]  # fmt: skip
     standing = the_only(Golden(matrix, tuple(results)).data("x"))
-    assert cells(standing)["h3 against h1"].notes == ("counting 1 unfinished trial of HTTP/3 in 60 (HTTP/1.1: 0)",)
+    assert cells(standing)["h3 against h1"].notes == ("counting 1 unfinished trial of HTTP/3 in 60, and 0 of HTTP/1.1",)
 
 
 def test_a_lead_below_the_noise_says_so_and_the_line_on_trust_says_where() -> None:
@@ -284,7 +284,7 @@ def test_a_lead_below_the_noise_says_so_and_the_line_on_trust_says_where() -> No
     )
     assert (
         f"Noise floor: with 95 % confidence, the ratio of HTTP/2 to itself is at most {1 + floor:.2f}x in clean; "
-        "smaller leads there may be noise."
+        "leads below that may be noise."
     ) in trust_line(data)
 
 
@@ -353,7 +353,7 @@ def test_each_network_has_its_own_noise() -> None:
     assert clean != delay
     assert (
         f"Noise floor: with 95 % confidence, the ratio of HTTP/2 to itself is at most {clean} in clean and {delay} in "
-        "delay; smaller leads there may be noise (not measured in the other network)."
+        "delay; leads below that may be noise (not measured in the other network)."
     ) in trust_line(data)
 
 

@@ -129,7 +129,7 @@ def test_where_too_few_calm_blocks_are_left_it_is_said_that_nobody_knows() -> No
 def test_the_report_counts_trials_that_lacked_processors_by_arm() -> None:
     results: Any = tuple(blocks_with(short=12, calm=8, cost_ratio=1.0))
     (told,) = (each for each in notices(Golden(MATRIX, results).data("x")) if "(contention)" in each.text)
-    assert told.line.startswith("12 trials had to wait for CPU time (contention); not excluded: HTTP/")
+    assert told.line.startswith("12 trials had to wait for CPU time (contention): HTTP/")
     assert told.line.endswith("")
     assert "HTTP/1.1 0 of 20" in told.text
     assert "HTTP/3 12 of 20" in told.text
