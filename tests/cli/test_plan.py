@@ -199,6 +199,7 @@ def test_the_plan_takes_the_budget_and_the_lanes_that_a_run_would(
     assert lab.main(["plan", "--budget", "2h", "--lanes", "1", "--reports", str(tmp_path)]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "on one lane; more blocks follow until the budget of 2 h ends or every comparison is sure" in told
+    assert "comparison is sure by" not in told
     assert lab.main(["plan", "--budget", "2min", "--lanes", "1", "--reports", str(tmp_path)]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "on one lane: more than the budget of 2 min " in told

@@ -47,7 +47,10 @@ def test_failures_and_timeouts_are_data() -> None:
         ((), "the time ended before"),
         ((lab_error(FIRST, STOPPED),), "the time ended before"),  # by Ctrl-C, and no time was left to resume it
         ((lab_error(FIRST),), "loss/article#0/h1 has no data after 1 attempt, the last: the router died"),
-        ([invalid(FIRST, 1.0, attempt=number) for number in range(3)], "has no data after 3 attempts, the last: "),
+        (
+            [invalid(FIRST, 1.0, attempt=number) for number in range(3)],
+            "has no data after 3 attempts, the last: impairment",
+        ),
     ],
 )
 def test_a_fixed_number_of_blocks_must_be_complete(lost: list[Result], why: str) -> None:
