@@ -139,7 +139,8 @@ class More:
         soonest = min(forecast, key=lambda each: costs[each.condition.id], default=None)
         guesses = guessed(scheduler.matrix, scheduler.forecast)
         minimum = at_most(scheduler.minimum_s(), guesses)
-        least = {name: cost_s for name, cost_s in minimum.items() if cost_s and name not in scheduler.unverified}
+        unverified = {*scheduler.unverified}
+        least = {name: cost_s for name, cost_s in minimum.items() if cost_s and name not in unverified}
         first = dict(sorted(costs.items(), key=lambda item: item[1])[:1])
         left_s = repeat.budget_s - scheduler.start_s
         fitting = {*affordable(least, left_s), *affordable(first, left_s)}
@@ -199,9 +200,8 @@ def _why(matrix: Matrix, data: RunData) -> str:
         every = len(data.judgement.compared)
         sure = sum(line.is_sure for line in data.judgement.compared)
         verb = "is" if every == 1 else "are"
-        by = (
-            " by at least one metric" if len({each for item in data.judgement.open for each in item.judged}) > 1 else ""
-        )
+        judged = {each for item in data.judgement.open for each in item.judged}
+        by = " by at least one metric" if len(judged) > 1 else ""
         return f"{sure} of {counted(every, 'comparison')} {verb} sure{by}"
     if matrix.find:
         return "The search is not finished"
@@ -288,10 +288,10 @@ def _costs(scheduler: Scheduler, still_open: Sequence[Open]) -> dict[str, float]
     """
     least, confidence = scheduler.minimum_s(), scheduler.matrix.repeat.confidence
     costs: dict[str, float] = {}
-    for item in _wanted(still_open):
+    unverified = {*scheduler.unverified}
+    for item in (each for each in _wanted(still_open) if each.condition.id not in unverified):
         is_known = has_forecast(item)
-        is_doubtful = item.condition.id in scheduler.unverified
-        if not is_doubtful and not _is_beyond(item, confidence) and (item.allows(item.first) or not is_known):
+        if not _is_beyond(item, confidence) and (item.allows(item.first) or not is_known):
             blocks = item.first.blocks if is_known else 0
             costs[item.condition.id] = max(least[item.condition.id], (blocks or 0) * item.block_s)
     return costs

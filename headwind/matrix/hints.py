@@ -68,7 +68,7 @@ from headwind.matrix.sweep import DIRECTIONS, RANGE, SWEPT
 from headwind.matrix.tc_lines import of_tc
 from headwind.matrix.units import Mistake, NotOneValue, harmless, listed, meant, quoted, with_unit
 from headwind.matrix.workload import WorkloadKeys
-from headwind.metric import Metric, Use
+from headwind.metric import Use
 from headwind.servers import SERVERS
 
 COUNTS = {"iteration", "run", "count", "number", "n", "time", "trial", "block", "repetition", "sample", "round"}
@@ -257,21 +257,15 @@ def _of_judged(written: str, root: type[BaseModel], tree: Any) -> str:
     """The metrics that the workloads of the file have, for a name that is none and not close to another one."""
     entries = tree.get("workloads")
     found = [levels(root, tree, ("workloads", name))[-1] for name in entries] if isinstance(entries, dict) else []
-    known, every = (
-        list(dict.fromkeys(metric.key for metric in _compared(models)))
-        for models in (
-            [level.model for level in found if isinstance(level.written, dict)],
-            [keys for level in found[:1] for keys in level.models],
-        )
-    )
+    known = _compared(level.model for level in found if isinstance(level.written, dict))
+    every = _compared(keys for level in found[:1] for keys in level.models)
     return meant(written, known) if known and nearest(written, every) in (*known, "") else ""
 
 
-def _compared(models: Iterable[type[BaseModel] | None]) -> Iterator[Metric]:
-    """The metrics of the workloads with these keys that can be compared."""
-    for keys in models:
-        if keys and issubclass(keys, WorkloadKeys):
-            yield from keys.model.with_use(Use.JUDGED, Use.COMPARED)
+def _compared(models: Iterable[type[BaseModel] | None]) -> list[str]:
+    """The keys of the metrics by which workloads with these keys can be compared."""
+    workloads = [keys.model for keys in models if keys and issubclass(keys, WorkloadKeys)]
+    return list(dict.fromkeys(each.key for model in workloads for each in model.with_use(Use.JUDGED, Use.COMPARED)))
 
 
 def _of_name(path: Path, written: str, group: Any) -> str:

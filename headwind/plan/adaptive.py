@@ -36,7 +36,7 @@ def choices(
     in_flight: Collection[Block],
     left_s: float,
     at_once: Callable[[Condition], int] = lambda _: 1,
-    promising: Collection[str] | None = None,
+    last: Collection[str] = (),
 ) -> list[Block]:  # fmt: skip
     """The next block of each condition beyond its minimum that fits into left_s, the most promising first.
 
@@ -44,8 +44,8 @@ def choices(
     again, `at_once` is the number of blocks of a condition that may run in parallel. Blocks of a condition of which
     one is running come last: those of the same Latin square, which will run in any case, then those of another one. A
     condition without any block comes first. Behind all those whose square fits come others that fit by themselves, so
-    that no time is left, and of these first the conditions with the fewest blocks. Conditions that are not among the
-    `promising` ids come last: all their open comparisons are CPU-bound, which more blocks hardly change.
+    that no time is left, and of these first the conditions with the fewest blocks. The conditions whose ids are in
+    `last` come behind all others: their open comparisons are CPU-bound, which more blocks hardly change.
     """
     waiting = []
     running = {block.condition.id for block in in_flight}
@@ -58,7 +58,7 @@ def choices(
         if block.index < matrix.repeat.most and item.block_s <= left_s:
             is_hopeless, rate = _promise(item, matrix.repeat.most - block.index, left_s)
             fewest = item.n if square_s > left_s else -1
-            is_last = promising is not None and item.condition.id not in promising
+            is_last = item.condition.id in last
             has_any = is_running or item.n > 0
             waiting.append((is_last, has_any, fewest, is_running, is_hopeless, not begun, rate, block))
     return [entry[-1] for entry in sorted(waiting, key=lambda entry: entry[:-1])]

@@ -6,7 +6,6 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from statistics import fmean
 
 from headwind.clock import CLOCK, Clock
 from headwind.model import AUTO, Block, Condition, Matrix, Result
@@ -61,7 +60,7 @@ class Scheduler:
         self.forecast = Forecast(matrix.rules, earlier=earlier)
         self.needs = CpuDemand(cores, trial_s=self._trial_s, earlier=earlier)
         self._attempts: dict[str, int] = {}  # trial id -> number of attempts
-        self._unproven: dict[str, list[bool]] = defaultdict(list)  # by condition id, of every attempt
+        self._attempted, self._unproven = Counter[str](), Counter[str]()  # attempts by condition id: all, not verified
         self._done: set[str] = set()  # ids of trials that need no further attempt
         # The minimum and the blocks chosen beyond it that are not done; a search has no minimum.
         self._planned = [] if matrix.find else plan_blocks(matrix)
@@ -91,7 +90,8 @@ class Scheduler:
             self.forecast.learn(result)
             self.needs.learn(result)
             trial = result.trial
-            self._unproven[trial.block.condition.id].append(is_unproven(result))
+            self._attempted[trial.block.condition.id] += 1
+            self._unproven[trial.block.condition.id] += is_unproven(result)
             self._attempts[trial.id] = result.attempt + 1
             (self._done.discard if runs_again(result) else self._done.add)(trial.id)
             self._trial_at[trial.block.id] = self._clock.monotonic()
@@ -143,9 +143,7 @@ class Scheduler:
             self._planned.append(block)
         now = self._given_at[block.id] = self._trial_at[block.id] = self._clock.monotonic()
         if not any(map(self._runs_alone, [*waiting, *chosen])):
-            self._turn_ends = max(
-                self._turn_ends, now
-            )  # no other turn was due, so this block is part of the current one
+            self._turn_ends = max(self._turn_ends, now)  # no other turn is due: the block is part of the current one
         return self._left_of(block)
 
     def worth(
@@ -222,8 +220,8 @@ class Scheduler:
     def unverified(self) -> list[str]:
         """Ids of the conditions of which most attempts were not verified: others will hardly be. They come last."""
         return [
-            name for name, unproven in self._unproven.items()
-            if len(unproven) >= LEAST_ATTEMPTS and fmean(unproven) > MOST_UNVERIFIED
+            name for name, count in self._attempted.items()
+            if count >= LEAST_ATTEMPTS and self._unproven[name] > MOST_UNVERIFIED * count
         ]  # fmt: skip
 
     def expected_s(self, lanes: int) -> float:
@@ -294,16 +292,15 @@ class Scheduler:
             waiting.sort(key=self._order(waiting, running))
         doubtful = {*self.unverified}
         waiting.sort(key=lambda block: block.id not in self._due and block.condition.id in doubtful)  # stable
-        return self._affordable(waiting, left_s) if self.matrix.repeat.is_adaptive else waiting
+        return self._affordable(waiting, left_s, doubtful) if self.matrix.repeat.is_adaptive else waiting
 
-    def _affordable(self, waiting: list[Block], left_s: float) -> list[Block]:
+    def _affordable(self, waiting: list[Block], left_s: float, doubtful: Collection[str]) -> list[Block]:
         """The blocks of conditions whose whole minimum fits into the time, and blocks that must run again.
 
         If those are not all, they come one condition after the other, the shortest first: forecasts err, and complete
         conditions stay complete. Turns of blocks that run alone and others would change that order: only the kind of
-        the first one is returned, and if that runs alone, it is its turn.
+        the first one is returned, and if that runs alone, it is its turn. The `doubtful` conditions come last.
         """
-        doubtful = {*self.unverified}  # they come last
         idle = [block for block in self._planned if block.id not in self._due and block.condition.id not in doubtful]
         costs: dict[str, float] = {}
         for block in idle:
@@ -326,7 +323,8 @@ class Scheduler:
         if self.matrix.find:
             return [] if waiting else search_blocks(self.matrix, self.judge, self._block_s, self._done, running, left_s)
         promising = {item.condition.id for item in self._judged.promising}
-        return choices(self.matrix, self._open, self._done, [*running, *waiting], left_s, self._at_once, promising)
+        last = {item.condition.id for item in self._open} - promising
+        return choices(self.matrix, self._open, self._done, [*running, *waiting], left_s, self._at_once, last)
 
     def _at_once(self, condition: Condition) -> int:
         """Number of blocks of a condition that may run in parallel."""

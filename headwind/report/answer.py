@@ -16,7 +16,7 @@ from headwind.report.search import search_text
 from headwind.report.trust import trust_line
 from headwind.run.codec import State
 from headwind.run.data import RunData
-from headwind.run.shortfall import not_run, unfinished
+from headwind.run.shortfall import not_run, shortfalls, unfinished
 from headwind.settings import Settings, Windows
 from headwind.verdicts.congestion import confounded
 from headwind.workloads.h2load import TOTAL
@@ -30,6 +30,7 @@ class Answer:
     by_others: tuple[str, ...]  # the same by other metrics, if they add to it or differ; what arms differ in besides
     measured: str  # what was fetched, in plain words
     trust: str
+    shortfalls: tuple[str, ...]  # the reasons for exit status 1 of a run that ended by itself
     gaps: tuple[str, ...]  # the networks that a run that was stopped has no trial of, and those in which none finished
     standings: Sequence[Standing]
 
@@ -48,6 +49,7 @@ def answer_of(data: RunData) -> Answer:
         (*others, *(f"{sentence}." for sentence in confounded(data.matrix))),
         " ".join((*workloads(data), *_windows(data.matrix.settings))),
         trust_line(data),
+        tuple(shortfalls(data)) if data.status.state is State.FINISHED else (),
         tuple(_gaps(data)),
         found,
     )

@@ -91,8 +91,8 @@ def _waits(condition: Condition, data: RunData) -> Iterator[str]:
 def _sentences(standing: Standing, tracks: Sequence[Track], lines: Sequence[Line], data: RunData) -> Iterator[str]:
     led = [*_leads(standing, lines, data), *_others(standing)]
     yield from led or (["No sure or likely lead."] if lines else [])
-    without = ", but does not explain these leads block by block" if any(NO_CAUSE in each for each in led) else ""
-    yield from (f"{each}{without}." for each in _mostly_handshake(standing, [track.arm for track in tracks]))
+    is_explained = not any(NO_CAUSE in each for each in led)
+    yield from _mostly_handshake(standing, [track.arm for track in tracks], is_explained=is_explained)
 
 
 def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator[str]:
@@ -272,8 +272,8 @@ def _last_tenth(condition: Condition) -> Seconds:
     return seconds
 
 
-def _mostly_handshake(standing: Standing, arms: Sequence[Arm]) -> Iterator[str]:
-    """The share of the slowest handshake in the total, if it is most of some arm's: medians. Without a full stop."""
+def _mostly_handshake(standing: Standing, arms: Sequence[Arm], *, is_explained: bool) -> Iterator[str]:
+    """The share of the slowest handshake in the total, if it is most of some arm's: medians."""
     workload, shares = standing.condition.workload, dict[Arm, float]()
     for arm in arms if workload.handshake else ():
         finished = [row[arm].metrics for row in standing.rows.values() if arm in row and row[arm].outcome is Outcome.OK]
@@ -283,11 +283,12 @@ def _mostly_handshake(standing: Standing, arms: Sequence[Arm]) -> Iterator[str]:
             shares[arm] = min(statistics.median(parts), 1.0)
     name, total_name = handshake_name(workload), workload.primary().label
     mostly = [share for share in shares.values() if share >= MOSTLY]
+    end = "(medians)." if is_explained else "(medians), but does not explain these leads block by block."
     if mostly and len(shares) > MOST_NAMED:
-        yield f"The {name} takes at least {_whole(min(mostly))} of the {total_name} in {len(mostly)} rows (medians)"
+        yield f"The {name} takes at least {_whole(min(mostly))} of the {total_name} in {len(mostly)} rows {end}"
     elif mostly:
         shown = (f"{_whole(share)} ({arm_name(arm)})" for arm, share in shares.items())
-        yield f"The {name} takes {enumerated(shown)} of the {total_name} (medians)"
+        yield f"The {name} takes {enumerated(shown)} of the {total_name} {end}"
 
 
 def _whole(share: float) -> str:

@@ -42,9 +42,7 @@ class Cell:
     interval: str  # "[1.46, 2.53]"; empty if unclear
     metric: str = ""  # "by mean completion time"; empty for the primary one
     notes: tuple[str, ...] = ()
-    bound: str = (
-        ""  # "narrower interval by mean completion time: ...", if another metric bounds an unclear difference better
-    )
+    bound: str = ""  # "narrower interval by ...", if another metric bounds an unclear difference better
     others: tuple[Cell, ...] = ()  # sure results of other metrics, if the primary one is not sure or differs
 
     @property

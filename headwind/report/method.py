@@ -148,9 +148,8 @@ def _verdicts(data: RunData) -> Iterator[str]:
         f"{setting('stall_ratio', rule.stall_ratio)} of all blocks, it cannot be faster or tied. A result is "
         "sure if its evidence survives e-BH, a correction for "
         "multiple comparisons: at most 10 % of all sure verdicts, over all metrics together, are expected to be false. "
-        f"A lead or a tie that does not survive or is CPU-bound (in at least "
-        f"half of its blocks), and a lead that may be under {slight}, are called "
-        "likely."
+        "A lead or a tie that does not survive or is CPU-bound (in at least half of its blocks), and a lead that may "
+        f"be under {slight}, are called likely."
     )
     if text := dependence_text(data.judgement.dependence):
         yield f"Intervals assume independent blocks. {text[0].upper()}{text[1:]}."

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from headwind.arm import PLAIN, Arm
-from headwind.format import arm_name
+from headwind.format import arm_name, counted
 from headwind.model import Condition, Matrix, Outcome
 from headwind.observed import Kind, Observed, figure, from_best, median
 from headwind.report.cells import Cell, Floors, cell_of
@@ -136,12 +136,13 @@ def standings(data: RunData) -> list[Standing]:
 def forecast_of(item: Open) -> str:
     """The blocks that a condition still needs, without the details of more_text; empty before there is a forecast."""
     if item.missing:
-        return f"{item.missing} more blocks needed"
+        return f"{counted(item.missing, 'more block')} needed"
     if not has_forecast(item):
         return ""
-    blocks, least = item.outlook.blocks, item.outlook.low
-    more = f"at least {least:,}" if least else "hundreds"
-    return f"{f'about {blocks:,}' if blocks else more} more blocks needed"
+    if item.outlook.blocks:
+        return f"about {counted(item.outlook.blocks, 'more block')} needed"
+    least = item.outlook.low
+    return f"{f'at least {least:,}' if least else 'hundreds'} more blocks needed"
 
 
 def _rank(standing: Standing) -> tuple[int, bool, bool, float]:

@@ -228,7 +228,7 @@ def _warning_notices(data: RunData) -> Iterator[TrialNote]:
 
 
 def _of_networks(data: RunData, concerned: Sequence[tuple[str, Result]]) -> str:
-    """Similar warnings as one text, with a range per network, since a range over several would look like an interval.
+    """Similar warnings as one text.
 
     The networks are named unless it is all of them. If they differ in their figures, each has its number of trials, and
     there is an example, or for shares of CPU time the range over all networks. The slower twin of a self-check has a

@@ -18,9 +18,7 @@ from headwind.report.answer import answer_of
 from headwind.report.cells import cell_by
 from headwind.report.ranking import Standing, ordered_pairs, pair_label
 from headwind.report.times_table import notices
-from headwind.run.codec import State
 from headwind.run.data import RunData
-from headwind.run.shortfall import shortfalls
 from headwind.verdicts.judgement import Judgement
 from headwind.verdicts.verdict import Rule
 
@@ -41,7 +39,6 @@ MOST_NAMED = 20  # open conditions; the others are counted
 def summary_md(data: RunData, verdicts: Judgement, report: str) -> str:
     """The whole file; `report` is the address of the page, relative to this file."""
     failed, others = ([check for check in verdicts.checks if (check.passed is False) is so] for so in (True, False))
-    reasons = shortfalls(data) if data.status.state is State.FINISHED else []
     started, answer = f"Run {code(data.id)}, {moment(data.status.started_at)}.", answer_of(data)
     run = " ".join(filter(None, (started, row_text.resumed_text(data))))
     parts = (
@@ -53,7 +50,7 @@ def summary_md(data: RunData, verdicts: Judgement, report: str) -> str:
         " ".join([f"**{text(answer.headline)}**", *map(text, answer.by_others)]),
         text(" ".join([answer.measured, answer.trust, row_text.headline(data)])),
         *map(text, answer.gaps),
-        _list(text(f"Exit status 1: {reason}") for reason in reasons),
+        _list(text(f"Exit status 1: {reason}") for reason in answer.shortfalls),
         _list(f"⚠ {text(notice.line)}" for notice in notices(data)),
         "\n".join(_table(data, answer.standings)),
         _legend(verdicts.rule) if verdicts.compared else "",

@@ -52,7 +52,6 @@ from headwind.report.verdicts import first_judged, two
 from headwind.run.captures import CapturedTrial
 from headwind.run.codec import State, matrix_to_json
 from headwind.run.data import RunData, is_data
-from headwind.run.shortfall import shortfalls
 from headwind.servers import NGINX, SERVERS
 from headwind.settings import INSTALLED
 from headwind.verdicts.findings import FALSE_SHARE, metrics_of
@@ -139,7 +138,6 @@ def _answer(data: RunData) -> dict[str, Any]:
     other = ", or the network was not as requested" if data.unchanged or data.network_doubts else ""
     return {
         "answer": answer,
-        "shortfalls": shortfalls(data) if data.status.state is State.FINISHED else [],
         "overviews": overviews(data, answer.standings),
         "pairs": pairs,
         "rest": rest,
