@@ -222,15 +222,16 @@ class MatrixKeys(Keys):
             "workloads timeout": self._delay_slips,
             "conditions profiles workloads": self._rebound_slips,
         }
-        raise_any([slip for needs, check in checks.items() if wrong.isdisjoint(needs.split()) for slip in check()])
-        fetched = ("protocols", "arms", "overrides", "servers", "profiles", "workloads", "conditions", "timeout",
-                   "settings")  # fmt: skip
-        if wrong.isdisjoint(fetched):
-            raise_any([*self._endless_slips()])
-        if wrong.isdisjoint(("protocols", "arms", "overrides", "servers", "congestion", "workloads")):
-            raise_any([*self._uneven_slips()])
-        if wrong.isdisjoint(("profiles", "timeout")):
-            raise_any(list(unprobed_slips(self.profiles, self.timeout)))
+        found = [slip for needs, check in checks.items() if wrong.isdisjoint(needs.split()) for slip in check()]
+        careful: dict[str, Callable[[], Iterable[Slip]]] = {
+            "protocols arms overrides servers profiles workloads conditions timeout settings": self._endless_slips,
+            "protocols arms overrides servers congestion workloads": self._uneven_slips,
+            "profiles timeout": lambda: unprobed_slips(self.profiles, self.timeout),
+        }
+        for needs, check in careful.items():  # of keys in which the checks above found nothing
+            if {*wrong, *(str(slip.path[0]) for slip in found)}.isdisjoint(needs.split()):
+                found += check()
+        raise_any(found)
         return self
 
     def _few_enough(self, wrong: set[str]) -> None:

@@ -22,7 +22,8 @@ from headwind.proof.expectation import Expectation
 from headwind.proof.spans import ended_early
 from headwind.settings import Windows
 from headwind.verdicts.congestion import confounded, control_of
-from impair.profile import NEXT_PACKET, SHORTEST_SPAN_S, Direction, GilbertElliott, Link, Profile, Spells, Steps
+from headwind.workloads.h2load import IDLE_S, H2load
+from impair.profile import NEXT_PACKET, SHORTEST_SPAN_S, Direction, GilbertElliott, Link, Loss, Profile, Spells, Steps
 from impair.queues import Fifo
 
 IN_ORDER = "With a rate of netem, jitter keeps packets in order: a late one delays those sent right after it"
@@ -52,8 +53,8 @@ def warnings_of(matrix: Matrix) -> list[str]:
 def notes_of(matrix: Matrix) -> list[str]:
     """Notes as they are printed: networks that reorder packets or are left out, and what else a comparison mixes in."""
     found = (
-        *_reordering(matrix), *_lasting(matrix), *_overwritten(matrix), *_left_out(matrix), *confounded(matrix),
-        *_unlike(matrix), *_pipelining(matrix),
+        *_reordering(matrix), *_lasting(matrix), *_outages(matrix), *_overwritten(matrix), *_left_out(matrix),
+        *confounded(matrix), *_unlike(matrix), *_pipelining(matrix),
     )  # fmt: skip
     return [f"note: {sentence}" for sentence in found]
 
@@ -110,6 +111,37 @@ def _lasting(matrix: Matrix) -> Iterator[str]:
 def _lasts(last: Link, first: Link) -> bool:
     """True if a network stays changed: the drop of the next packet is over after that."""
     return (replace(last, loss=first.loss) if last.loss == NEXT_PACKET else last) != first
+
+
+def _outages(matrix: Matrix) -> Iterator[str]:
+    """A note on outages that end HTTP/3 trials alone: h2load closes a QUIC connection that long without a packet."""
+    if not any(arm.protocol is Protocol.H3 for arm in matrix.arms):
+        return
+    loaded = [each.profile for each in matrix.conditions if each.workload.program == H2load.program]
+    for profile in {each.name: each for each in loaded}.values():
+        longest_s = max((_outage_s(profile, direction, matrix.timeout_s) for direction in Direction), default=0.0)
+        if longest_s >= IDLE_S:
+            yield (
+                f"{quoted(profile.name)} has an outage of {duration(round(longest_s, 1))}: h2load closes a QUIC "
+                f"connection that has received nothing for {duration(IDLE_S)}, so HTTP/3 trials end there and others "
+                "do not (docs/trust.md, Limitations)"
+            )
+
+
+def _outage_s(profile: Profile, direction: Direction, timeout_s: float) -> float:
+    """The longest time in s without any packet that changes cause in one direction; 0 without one."""
+    changes = profile.changes(direction)
+    if not isinstance(changes, Steps):
+        return 0.0
+    end_s = timeout_s if changes.period_s is None else changes.period_s
+    longest_s, began_s = 0.0, None
+    for moment_s, link in zip((*changes.moments_s, end_s), (*changes.links, profile.link(direction)), strict=True):
+        is_out = link.loss == Loss(1.0) and moment_s < end_s
+        if began_s is not None and not is_out:
+            longest_s, began_s = max(longest_s, moment_s - began_s), None
+        elif began_s is None and is_out:
+            began_s = moment_s
+    return longest_s
 
 
 def _overwritten(matrix: Matrix) -> Iterator[str]:

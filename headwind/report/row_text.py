@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from headwind.format import NOTHING, clean, counted, duration, enumerated, network_settings, observed_text
-from headwind.model import Condition, Matrix, Outcome, Result
+from headwind.model import DATA_OUTCOMES, Condition, Matrix, Outcome, Result
 from headwind.proof.attempts import runs_again
 from headwind.report.times_table import Row
 from headwind.run.codec import State
@@ -60,15 +60,23 @@ def how_far(data: RunData) -> str:
     is_short, is_over = missing > 0 and not data.searched, status.state is State.FINISHED
     is_whole = not is_adaptive and not _stopped(data)
     ran = f"{of} ran." if is_short else f"{'All ' if is_whole else ''}{counted(done, 'trial')} ran."
-    if is_over and is_adaptive and is_short:
-        short = f"{counted(missing, 'trial')} {'is' if missing == 1 else 'are'} missing"
-        blocks = counted(data.matrix.repeat.least, "block")
-        where = f"in {len(data.short)} of {counted(len(data.matrix.conditions), data.matrix.place)}"
-        return f"The budget was too short for the minimum of {blocks} {where}: {short}. {counted(done, 'trial')} ran."
+    if is_over and is_adaptive and not data.searched and data.short:
+        return f"{_below_minimum(data, missing)}. {counted(done, 'trial')} ran."
     if is_over:
         return ran
     why = f"{status.reason[:1].upper()}{status.reason[1:]}"
     return f"{why if status.state is State.INTERRUPTED else f'The run failed: {status.reason}'}. {ran}"
+
+
+def _below_minimum(data: RunData, missing: int) -> str:
+    """Clause on the conditions with too few complete blocks, and on the trials that these lack."""
+    short = data.short
+    no_data = [each for each in _ran(data) if each.trial.block.condition in short and each.outcome not in DATA_OUTCOMES]
+    why = [f"the budget ended before {counted(missing, 'trial')}"] * bool(missing)
+    why += [f"{counted(len(no_data), 'trial')} gave no data"] * bool(no_data)
+    where = f"in {len(short)} of {counted(len(data.matrix.conditions), data.matrix.place)}"
+    blocks = counted(data.matrix.repeat.least, "block")
+    return f"Fewer than the minimum of {blocks} are complete {where}: {' and '.join(why)}"
 
 
 def ran_and_missing(data: RunData) -> tuple[int, int]:

@@ -29,6 +29,7 @@ MOST_STREAMS = 1024  # http2_max_concurrent_streams and http3_max_concurrent_str
 MOST_REQUESTS = 1_000_000  # h2load keeps a sample of each
 MOST_CONNECTIONS = 10_000  # fewer than the ephemeral ports of one address
 MOST_THREADS = 64
+IDLE_S = 30.0  # h2load's max_idle_timeout of QUIC, see client/h2load.py
 
 TOTAL = Metric("total_s", "total time", "total time", "s", use=Use.JUDGED, unfinished=Unfinished.ABOVE_TIMEOUT,
                meaning="until the last request is done, so the slowest connection determines it")  # fmt: skip

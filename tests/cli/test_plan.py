@@ -145,6 +145,22 @@ def test_the_plan_notes_a_network_that_stays_changed(tmp_path: Path) -> None:
     assert notes_on("{1s: {downlink: {loss: {packets: 1}}}}") == [], "only the next packet is dropped"
 
 
+@pytest.mark.parametrize(
+    ("at", "outage"),
+    [
+        ("{1s: {both: {loss: 100%}}, 31s: {}}", "30 s"),
+        ("{1s: {uplink: {loss: 100%}}, 5s: {uplink: {loss: 100%}, downlink: {loss: 1%}}, 41s: {}}", "40 s"),
+        ("{1s: {both: {loss: 100%}}}", "59 s"),
+        ("{1s: {both: {loss: 100%}}, 30.9s: {}}", ""),
+        ("{1s: {both: {loss: 99%}}, 50s: {}}", ""),
+    ],
+)
+def test_the_plan_notes_an_outage_that_ends_connections_of_quic_alone(tmp_path: Path, at: str, outage: str) -> None:
+    text = MINIMAL.replace("clean: {}", f"far: {{both: {{delay: 9ms}}, at: {at}}}")
+    notes = [line for line in plan_of(load(text, tmp_path), tmp_path).splitlines() if "has an outage" in line]
+    assert [f"`far` has an outage of {outage}: h2load closes" in note for note in notes] == [True] * bool(outage)
+
+
 def test_a_condition_that_only_has_the_same_name_teaches_nothing(tmp_path: Path) -> None:
     earlier = fake.example_matrix(Profile("clean", downlink=Link(loss=Loss(0.01))), repeat=1)
     with fake.recorded(tmp_path, earlier, fake.ok_results(earlier)):

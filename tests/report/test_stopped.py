@@ -114,7 +114,7 @@ def test_what_a_budget_cut_short_is_compared_with_the_minimum(data: RunData) -> 
     assert Scheduler(MATRIX, data.results).counts == (66, 97), "what the resumed run shows"
     over = replace(data, status=replace(data.status, state=State.FINISHED))
     assert headline(over) == (
-        "The budget was too short for the minimum of 9 blocks in 2 of 3 networks: 31 trials are missing. "
+        "Fewer than the minimum of 9 blocks are complete in 2 of 3 networks: the budget ended before 31 trials. "
         "66 trials ran: 66 ok; 2 more were stopped with the run, in no figure."
     )
 
@@ -128,6 +128,18 @@ def test_an_invalid_trial_that_a_resumed_run_repeats_is_not_in_the_tally(data: R
     assert headline(stopped).endswith("; 1 invalid, to be repeated.")
     over = replace(stopped, status=replace(data.status, state=State.FINISHED))
     assert ": 65 ok, 1 invalid; 2 more were stopped" in headline(over)
+
+
+def test_trials_without_data_are_not_said_to_be_cut_by_the_budget(data: RunData) -> None:
+    """`The budget was too short for the minimum`, where it was not: trials of those blocks were invalid."""
+    first = next(n for n, each in enumerate(data.results) if each.trial.block.condition.profile.name == "delay")
+    results = [*data.results]
+    results[first] = replace(results[first], outcome=Outcome.INVALID)
+    over = replace(data, results=tuple(results), judge=None, status=replace(data.status, state=State.FINISHED))
+    assert headline(over).startswith(
+        "Fewer than the minimum of 9 blocks are complete in 2 of 3 networks: the budget ended before 31 trials and "
+        "1 trial gave no data. "
+    )
 
 
 def test_a_network_with_trials_is_run_although_no_block_is_complete(data: RunData) -> None:
@@ -205,7 +217,7 @@ def test_the_file_counts_the_trials_as_the_headline_does(data: RunData, state: S
     if state is State.INTERRUPTED:
         assert f"{trials['ran']} of at least {trials['planned']} trials ran" in told
     else:
-        assert f"9 blocks in 2 of 3 networks: {trials['planned'] - trials['ran']} trials are missing" in told
+        assert f"in 2 of 3 networks: the budget ended before {trials['planned'] - trials['ran']} trials" in told
         assert f"{trials['ran']} trials ran" in told
 
 
