@@ -134,7 +134,7 @@ def _print_time(matrix: Matrix, blocks: Sequence[Block], scheduler: Scheduler, o
         place += f", or up to {about(longest_s)}{', since it is a guess' if guesses else ''}"
     out.print(f"the minimum is {trials} ({least}), about {about(whole_s)} {place}{more}")
     costs = minimum_s(matrix, forecast, needs, lanes)
-    if warning := what_a_budget_settles(matrix, costs, guesses, scheduler.start_s, lanes):
+    if warning := what_a_budget_settles(matrix, costs, guesses, scheduler.start_s, scheduler.lanes_for(costs)):
         out.print(escape(warning))
 
 

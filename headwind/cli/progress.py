@@ -185,8 +185,9 @@ class Reporter:
     def showing(self) -> Iterator[Reporter]:
         """Show the bar for the code inside, after a warning about what will not fit into the time."""
         scheduler = self._scheduler
-        matrix, start_s, lanes = scheduler.matrix, scheduler.start_s, scheduler.lanes
-        guesses, costs, unverified = guessed(matrix, scheduler.forecast), scheduler.minimum_s(), scheduler.unverified
+        matrix, start_s, costs = scheduler.matrix, scheduler.start_s, scheduler.minimum_s()
+        guesses, unverified = guessed(matrix, scheduler.forecast), scheduler.unverified
+        lanes = scheduler.lanes_for([name for name, cost_s in costs.items() if cost_s])
         if warning := what_a_budget_settles(matrix, costs, guesses, start_s, lanes, unverified):
             self._out.print(escape(warning), highlight=False)
         for note in changes_missed(matrix, scheduler.forecast):

@@ -159,7 +159,7 @@ class More:
         found = cls(budget_s, costs, short, slow, beyond, (), soonest, missing, guesses, scheduler.start_s, incomplete)
         named = {*found.settled, *short, *slow, *beyond, *missing}
         later = [each.condition.id for each in _wanted(still_open) if each.condition.id not in named]
-        return replace(found, later=later, lanes=scheduler.lanes)
+        return replace(found, later=later, lanes=scheduler.lanes_for(missing))
 
 
 def _command(run: Run, budget_s: float | None, cluster: str | None) -> str:

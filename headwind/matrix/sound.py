@@ -115,7 +115,8 @@ def _replace(tree: dict[str, Any], place: Path, slip: Slip, *, is_filled: bool) 
         home |= {last: NEEDED[str(last)][is_filled]} if last in NEEDED else {}
     elif place[0] == "profiles" and is_filled and place[2] in DIRECTIONS:
         is_lacking = isinstance(slip.mistake, UnknownKey | MissingKey)
-        _fill(home, FILLED if is_lacking else [str(last)], _beside(tree, above))
+        key = "rate" if last == "trace" else str(last)  # a queue needs either
+        _fill(home, FILLED if is_lacking else [key], _beside(tree, above))
 
 
 def _entry(group: str, name: str, *, is_filled: bool) -> Any:

@@ -104,6 +104,10 @@ class CpuDemand:
         """Seconds that this host takes, on this number of lanes, for these seconds of work in each condition."""
         return sum(seconds * self.share(condition, lanes) for condition, seconds in work.items())
 
+    def lanes_for(self, conditions: Iterable[Condition], lanes: int) -> int:
+        """Number of these lanes that the conditions use: one if all of them run alone."""
+        return lanes if any(self.share(each, lanes) < 1.0 for each in conditions) else 1
+
     def is_known(self, condition: Condition) -> bool:
         """True if its demand was measured."""
         return condition.id in self._seen

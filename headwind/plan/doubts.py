@@ -115,7 +115,7 @@ def _lasts(last: Link, first: Link) -> bool:
 
 def _outages(matrix: Matrix) -> Iterator[str]:
     """A note on outages that end HTTP/3 trials alone: h2load closes a QUIC connection that long without a packet."""
-    if not any(arm.protocol is Protocol.H3 for arm in matrix.arms):
+    if all(arm.protocol.transport == "tcp" for arm in matrix.arms):
         return
     loaded = [each.profile for each in matrix.conditions if each.workload.program == H2load.program]
     for profile in {each.name: each for each in loaded}.values():

@@ -238,6 +238,10 @@ class Scheduler:
         still_open = {item.condition.id for item in self._open} if any(done.values()) else costs.keys()
         return {name: cost_s for name, cost_s in costs.items() if cost_s or name in still_open}
 
+    def lanes_for(self, conditions: Collection[str]) -> int:
+        """Number of lanes that the conditions with these ids use: one if all of them run alone."""
+        return self.needs.lanes_for([each for each in self.matrix.conditions if each.id in conditions], self.lanes)
+
     @property
     def _judged(self) -> Judgement:
         """The judgement of all whole blocks, computed once until there is another one."""

@@ -67,14 +67,18 @@ class Pooled:
 
     @property
     def text(self) -> str:
-        """A finding, such as `downlink loss 2.2 % instead of 2 %`, with the packets that it was measured from."""
+        """The result, such as `downlink loss 2.2 % instead of 2 %`, with the packets that it was measured from."""
         arms = ", ".join(arm.name for arm in self.arms)
         figure = measured(self.quantity, self.measured)
-        limit = f"{self.count:,} {self.of}, detection limit {plus_minus(self.quantity, self.resolution)}"
+        found = math.isfinite(self.resolution)
+        sample = f"{self.count:,} {self.of}, "
+        limit = sample + (f"detection limit {plus_minus(self.quantity, self.resolution)}" if found else "too few")
         what = f"{self.direction.value} {quantity_name(self.quantity)}{self.span and f' {self.span}'}"
         if self.between:
             return f"{what} differs by {figure} between {arms} ({limit})"
-        return f"{what} {figure} instead of {setting(self.quantity, self.requested)} ({arms}: {limit})"
+        wanted = setting(self.quantity, self.requested)
+        fit = f"as requested ({wanted})" if self.passed else f"instead of {wanted}"
+        return f"{what} {figure} {fit} ({arms}: {limit})"
 
 
 def pooled(matrix: Matrix, trials: Iterable[Seen]) -> tuple[Pooled, ...]:

@@ -52,7 +52,7 @@ def processor_limits(
     }
     for host, share in shares.items():
         if share >= BUSY_SHARE:
-            yield f"{CPU_BOUND}: the {host} had work for {100 * min(share, 1.0):.0f} % of the time"
+            yield f"{CPU_BOUND}: the {host} was busy for {100 * min(share, 1.0):.0f} % of the time"
     cpus = run.machine.cpus
     busy = _share(run.machine.busy_s, run.wall_s, cpus)
     own = _share(sum(gain.cpu_s or 0.0 for gain in gains.values()), run.wall_s, cpus)

@@ -190,6 +190,11 @@ def ended_early(results: Iterable[Result]) -> dict[str, list[bool]]:
     }
 
 
+def met_bad_spell(result: Result) -> bool:
+    """True if the network of a trial with spells had a bad one before the client ended."""
+    return any(check.span == BAD_SPELLS for check in result.proof.checks)
+
+
 def milder(results: Iterable[Result]) -> dict[str, str]:
     """By condition id, a sentence if attempts that met a change of the network were excluded more often than others.
 
@@ -199,7 +204,7 @@ def milder(results: Iterable[Result]) -> dict[str, str]:
     attempts: dict[str, list[tuple[bool, bool]]] = {}
     for result in results:
         if result.outcome in (*DATA_OUTCOMES, Outcome.INVALID):
-            met = any(check.quantity in LATE or check.span == BAD_SPELLS for check in result.proof.checks)
+            met = met_bad_spell(result) or any(check.quantity in LATE for check in result.proof.checks)
             is_excluded = result.outcome is Outcome.INVALID
             attempts.setdefault(result.trial.block.condition.id, []).append((met, is_excluded))
     sentences = {name: _of_excluded(met_excluded) for name, met_excluded in attempts.items()}
@@ -281,14 +286,14 @@ def losses(state: NetemState | None) -> int:
 def _listed(direction: Direction, profile: Profile, evidence: Evidence) -> Iterator[Check]:
     """A check of the read-back of each Link that begins later and has another delay or rate, once."""
     seen: set[int] = set()
-    first, links = profile.link(direction), profile.links(direction)
+    first, links, changes = profile.link(direction), profile.links(direction), evidence.changes(direction)
     for span in evidence.spans(direction):
         number = span.changes % len(links)
         link = links[number]
         if number in seen or (link.delay, link.rate) == (first.delay, first.rate) or len(seen) >= MOST_LISTED:
             continue
         seen.add(number)
-        label = f"from {setting('at_s', round(span.from_s, 4))}"
+        label = f"from {setting('at_s', changes[span.changes - 1].at_s)}"  # as requested: the same in every trial
         yield from _check_read(direction, link, span.configured.link, label, _when(span))
 
 

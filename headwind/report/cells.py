@@ -29,7 +29,7 @@ from headwind.verdicts.assumptions import WarningKind
 from headwind.verdicts.findings import Finding
 from headwind.verdicts.verdict import Verdict
 
-NEAR = 1.25  # up to this difference, the cell names the metric that bounds it
+NEAR = 1.25  # up to this difference, an unclear cell names the metric by which it is likely
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,6 @@ class Cell:
     interval: str  # "[1.46, 2.53]"; empty if unclear
     metric: str = ""  # "by mean completion time"; empty for the primary one
     notes: tuple[str, ...] = ()
-    bound: str = ""  # "narrower interval by ...", if another metric bounds an unclear difference better
     others: tuple[Cell, ...] = ()  # sure results of other metrics, if the primary one is not sure or differs
 
     @property
@@ -57,7 +56,7 @@ class Cell:
         """
         metric = f"{self.metric}:" if self.metric else ""
         first = " ".join(filter(None, (self.mark, metric, self.text, self.interval)))
-        own = ", ".join(filter(None, (first, *self.notes, self.bound)))
+        own = ", ".join(filter(None, (first, *self.notes)))
         return "; ".join((own, *map(str, self.others)))
 
 
@@ -74,7 +73,7 @@ def cell_of(known: Known, floors: Floors) -> Cell:
         *_drift(primary),
         *_likely(known),
     )
-    return replace(_cell(primary, notes, tuple(_by_others(known.others, leader(primary)))), bound=_bound(known))
+    return _cell(primary, notes, tuple(_by_others(known.others, leader(primary))))
 
 
 def cell_by(finding: Finding) -> Cell:
@@ -131,16 +130,6 @@ def _likely(known: Known) -> Iterator[str]:
         yield f"likely {arm_name(sides(best)[0])} {ahead_text(best)} by {best.metric.label}"
     elif verdict_of(best) is Verdict.TIE:
         yield f"likely a tie by {best.metric.label}: {possible_text(best.comparison.interval)}"
-
-
-def _bound(known: Known) -> str:
-    """Another metric that bounds an unclear comparison better without being likely."""
-    best = _narrowest(known)
-    if best is None or verdict_of(best).favours or verdict_of(best) is Verdict.TIE:
-        return ""
-    is_tie = most_apart(best.comparison.interval) <= 1 + best.rule.margin_ratio
-    open_ = ", too many trials unfinished for a tie" if is_tie else ""
-    return f"narrower interval by {best.metric.label}: {possible_text(best.comparison.interval)}{open_}"
 
 
 def reasons_of(finding: Finding) -> Iterator[str]:

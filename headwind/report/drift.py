@@ -35,8 +35,7 @@ def drift_text(data: RunData, usual: Mapping[Key, float]) -> str:
     worst = max(middles, key=lambda at: abs(math.log(middles[at])))
     if abs(math.log(middles[worst])) < math.log1p(DRIFT_RATIO):
         limit = setting("drift_ratio", DRIFT_RATIO)
-        of_all = f"the median of the relative times was within {limit} of that of the whole run"
-        return f"Over all conditions together, times did not drift: in each tenth of the run, {of_all}."
+        return f"Times did not drift: in each tenth of the run, their median was within {limit} of the whole run's."
     of_arms: dict[Arm, list[float]] = {}
     for arm, relative in slices[worst]:
         of_arms.setdefault(arm, []).append(relative)

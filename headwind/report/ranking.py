@@ -15,7 +15,7 @@ from headwind.report.cells import Cell, Floors, cell_of
 from headwind.report.certainty import Certainty, Known, known_of
 from headwind.report.networks import Network, networks_of
 from headwind.report.sweeps import sweeps_of
-from headwind.report.trust import noise_floors
+from headwind.report.trust import noise_floors, unmet_spells
 from headwind.report.verdicts import has_forecast, is_own
 from headwind.run.data import RunData, is_data, was_stopped
 from headwind.verdicts.ended import complete
@@ -56,6 +56,11 @@ class Standing:
         counts = ((arm, self.timeouts.get(arm, 0) + self.untimed.get(arm, 0)) for arm in arms)
         found = ", ".join(f"{count} ({arm_name(arm)})" for arm, count in counts if count)
         return f"unfinished trials: {found}" if found else ""
+
+    @property
+    def unmet_text(self) -> str:
+        """That most trials met no bad spell of the network: `only 3 of 84 trials met a bad spell`; empty otherwise."""
+        return unmet_spells(self.condition, (result for row in self.rows.values() for result in row.values()))
 
     @property
     def certainty(self) -> Certainty:

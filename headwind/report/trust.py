@@ -15,10 +15,10 @@ from scipy.special import bdtrc
 from headwind.arm import H2, Arm
 from headwind.format import arm_name, counted, enumerated, setting
 from headwind.metric import STEAL
-from headwind.model import CONTROL_RATIO, Matrix
+from headwind.model import CONTROL_RATIO, Condition, Matrix, Result
 from headwind.proof.attempts import is_unproven
 from headwind.proof.processors import MOST_STEAL
-from headwind.proof.spans import BAD_SPELLS, early_by_arm
+from headwind.proof.spans import early_by_arm, met_bad_spell
 from headwind.report.row_text import named
 from headwind.report.times_table import by_arm
 from headwind.report.verdicts import dependence_text
@@ -168,13 +168,20 @@ def _unmet(data: RunData) -> Iterator[str]:
             yield unequal
         if excluded := data.milder.get(condition.id):
             yield f"in {data.matrix.name_of(condition)}, {excluded}"
-        if any(isinstance(condition.profile.changes(direction), Spells) for direction in Direction):
-            own = [each for each in data.latest if each.trial.block.condition == condition and is_data(each)]
-            met = sum(any(check.span == BAD_SPELLS for check in each.proof.checks) for each in own)
-            if met < len(own) / 2:
-                name, of = data.matrix.name_of(condition), counted(len(own), "trial")
-                others = "the others" if met else "they"
-                yield f"{f'only {met}' if met else 'none'} of {of} in {name} met a bad spell: {others} ended before one"
+        if unmet := unmet_spells(condition, data.latest):
+            others = "they" if unmet.startswith("none") else "the others"
+            yield f"in {data.matrix.name_of(condition)}, {unmet}: {others} ended before one"
+
+
+def unmet_spells(condition: Condition, results: Iterable[Result]) -> str:
+    """Clause on the trials of a condition that met a bad spell; empty without spells, and if half or more met one."""
+    if not any(isinstance(condition.profile.changes(direction), Spells) for direction in Direction):
+        return ""
+    has_met = [met_bad_spell(each) for each in results if each.trial.block.condition == condition and is_data(each)]
+    met = sum(has_met)
+    if met >= len(has_met) / 2:
+        return ""
+    return f"{f'only {met}' if met else 'none'} of {counted(len(has_met), 'trial')} met a bad spell"
 
 
 def _early_arms(name: str, early: Mapping[Arm, Sequence[bool]]) -> str:

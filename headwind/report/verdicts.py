@@ -276,7 +276,7 @@ def unfinished_text(line: Line) -> str:
 def open_text(item: Open, name: str) -> str:
     """Sentence on an open condition, by its `name`.
 
-    Such as `clean: HTTP/3 against HTTP/2 is not sure by any metric; about 9 more blocks (4 to 30) in 4 min`.
+    Such as `clean: HTTP/3 against HTTP/2 is not sure by any metric; about 9 more blocks (4 to 30), or 4 min`.
     """
     if not item.n:
         return f"{name} has no complete block"
@@ -299,7 +299,7 @@ def has_forecast(item: Open) -> bool:
 
 
 def more_text(item: Open) -> str:
-    """Forecast until all of a condition is sure: `about 9 more blocks (4 to 30) in 4 min`; or its missing blocks.
+    """Forecast until all of a condition is sure: `about 9 more blocks (4 to 30), or 4 min`; or its missing blocks.
 
     If one of its comparisons is probably settled earlier, that one's forecast comes first: it is the one by which
     the advice on resuming finds the condition that is settled soonest.
@@ -338,7 +338,7 @@ def _forecast_text(item: Open, outlook: Outlook, aim: str = "") -> str:
     beyond = "" if item.allows(outlook) else limit
     raised = ": raise `max` in a new run" if item.n >= item.most else ""
     more = f"{aim}about {counted(outlook.blocks, 'more block')}{spread}"
-    return f"{more} in {about(outlook.blocks * item.block_s)}{beyond}{raised}"
+    return f"{more}, or {about(outlook.blocks * item.block_s)}{beyond}{raised}"
 
 
 def without_forecast(data: RunData) -> list[str]:
@@ -386,13 +386,9 @@ def sure_text(rule: Rule) -> str:
     return f"a difference over {margin} or a tie, significant after correction for multiple comparisons"
 
 
-def certainty_key(rule: Rule) -> str:
-    """Definitions of "sure" and "likely", in two sentences."""
-    wrong = setting("share_ratio", FALSE_SHARE)
-    return (
-        f"sure: {sure_text(rule)} (at most {wrong} of sure results are expected to be wrong). Likely: a lead or a tie "
-        "with a doubt, which the table names."
-    )
+def wrong_share() -> str:
+    """The largest expected share of sure results that are wrong: "10 %"."""
+    return setting("share_ratio", FALSE_SHARE)
 
 
 def dependence_text(alike: Dependence) -> str:

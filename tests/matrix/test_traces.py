@@ -143,6 +143,11 @@ def test_what_a_trace_cannot_be_is_refused(written: str, message: str, hint: str
     assert hint in said
 
 
+def test_a_queue_before_a_trace_without_a_file_is_no_second_mistake(home: Path) -> None:
+    said = str(refusal(with_profile("{downlink: {trace: nothing, delay: 40ms, queue: 200}}"), home))
+    assert ("no file `nothing`" in said, "1 mistake" in said) == (True, True)
+
+
 def test_a_trace_that_is_too_large_is_not_read_to_its_end(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(traces, "MOST_BYTES", 1 << 20)
     (home / "traces/steady.trace").write_bytes(b"1\n" * (1 << 20))

@@ -15,6 +15,7 @@ from headwind.plan.minimum import affordable, enough_s, guessed, minimum_s, too_
 from headwind.plan.scheduler import Scheduler
 from headwind.settings import TrialRules
 from headwind.trial.overlap import MIN_GAP_S
+from impair.profile import Link, Steps
 from tests import fake
 
 NAMES = ("clean", "delay", "loss")
@@ -27,6 +28,14 @@ def matrix(budget_s: float | None, least: int = 9) -> Matrix:
 def text(budget_s: float | None, *costs: float) -> str:
     named = {f"{name}/article": cost for name, cost in zip(NAMES, costs, strict=True)}
     return what_a_budget_settles(matrix(budget_s), named)
+
+
+def test_conditions_that_run_alone_use_one_lane() -> None:
+    """`5 min will probably complete them (with 4 testbeds in parallel)`, of networks that change during a trial."""
+    both = matrix(60.0).conditions
+    changing = replace(both[0], profile=replace(both[0].profile, downlink_changes=Steps((1.0,), (Link(),))))
+    needs = CpuDemand(4, trial_s=lambda _: 10.0)
+    assert (needs.lanes_for([changing], 4), needs.lanes_for([changing, both[1]], 4)) == (1, 4)
 
 
 def test_the_shortest_come_first() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from dataclasses import replace
@@ -167,6 +168,13 @@ def test_an_honest_network_is_seldom_accused_whatever_its_bursts(chain: GilbertE
             lost += bad
         alarms += ratio_p_value(Tally(lost, packets, 1.0, 1), ratio, inflation, 1) < level
     assert alarms <= 1.5 * level * runs
+
+
+def test_a_question_that_the_network_passed_does_not_read_as_a_fault() -> None:
+    """`delay 4.36 ms instead of 4 ms (20 probes, detection limit ± inf s)` stood at a check that had passed."""
+    question = next(each for each in a_run(LOSS).pooled if not each.between)
+    assert question.text.startswith("downlink loss 2.00 % as requested (2 %) (h1: 40,000 packets, detection limit ± 0.")
+    assert replace(question, resolution=math.inf).text.endswith("(h1: 40,000 packets, too few)")
 
 
 def test_the_questions_of_a_run_share_one_chance_of_a_false_alarm() -> None:

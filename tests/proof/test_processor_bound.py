@@ -34,13 +34,13 @@ def test_a_trial_with_time_to_spare_is_limited_by_no_processor() -> None:
 
 @pytest.mark.parametrize("host", ["client", "server", "router"])
 def test_who_has_work_all_the_time_is_named(host: str) -> None:
-    assert limits({host: 0.97}) == [f"CPU-bound: the {host} had work for 97 % of the time"]
+    assert limits({host: 0.97}) == [f"CPU-bound: the {host} was busy for 97 % of the time"]
     assert limits({host: 0.89}) == []
 
 
 def test_a_router_that_is_held_to_a_tenth_had_work_all_the_time_though_it_used_little() -> None:
     (said,) = limits({"router": 1.0}, busy=0.2)  # its processor time grew by 0.1 s
-    assert said == "CPU-bound: the router had work for 100 % of the time"
+    assert said == "CPU-bound: the router was busy for 100 % of the time"
 
 
 def test_a_client_of_two_threads_and_a_server_of_two_workers_have_two_processors_to_use() -> None:

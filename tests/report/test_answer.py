@@ -307,8 +307,8 @@ def test_a_slower_network_that_was_not_detected_is_in_the_line_on_trust() -> Non
 @pytest.mark.parametrize(
     ("met", "sentence"),
     [
-        (0, "None of 24 trials in fades met a bad spell: they ended"),
-        (4, "Only 4 of 24 trials in fades met a bad spell: the others ended"),
+        (0, "In fades, none of 24 trials met a bad spell: they ended"),
+        (4, "In fades, only 4 of 24 trials met a bad spell: the others ended"),
         (12, ""),
     ],
 )
@@ -320,8 +320,14 @@ def test_bad_spells_that_most_trials_ended_before_are_counted(met: int, sentence
         replace(each, proof=replace(each.proof, checks=(*each.proof.checks, *([seen] if number < met else []))))
         for number, each in enumerate(took(trial, 1.0) for trial in trials_of(matrix))
     ]
-    said = trust_line(Golden(matrix, tuple(results)).data("x"))
+    data = Golden(matrix, tuple(results)).data("x")
+    said = trust_line(data)
     assert (sentence in said) if sentence else ("met a bad spell" not in said)
+    first = words(section(parse(render(data, 0.0)), "answer"))
+    known = sentence.removeprefix("In fades, ").partition(":")[0]
+    terminal = " ".join(" ".join(printed(data, 120)).split())
+    for seen_there in (first.partition(" Key ")[2], terminal, summary_md(data, data.judgement, "x")):
+        assert (known in seen_there) if known else ("met a bad spell" not in seen_there)
 
 
 @pytest.mark.parametrize(("excluded", "is_milder"), [(12, True), (2, False)])
@@ -618,7 +624,7 @@ def test_a_narrow_terminal_loses_no_word() -> None:
 def test_one_phrase_says_how_confidence_and_false_share_fit() -> None:
     text = words(parse(render(raced({H1: 1, H2: 1, H3: 2}, PROFILES[1]), 0.0)))
     assert "the true ratio lies between 1.1 and 1.3 with 95 % confidence" in text
-    assert "for multiple comparisons (at most 10 % of sure results are expected to be wrong)" in text
+    assert "for multiple comparisons; at most 10 % of sure results are expected to be wrong" in text
 
 
 def test_what_is_between_backticks_is_code_on_the_page() -> None:

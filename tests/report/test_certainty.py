@@ -93,14 +93,10 @@ def test_the_narrowest_metric_bounds_a_difference_that_the_primary_one_leaves_op
 @pytest.mark.parametrize(
     ("narrow", "withheld", "note"),
     [
-        ((0.96, 1.10), None, "narrower interval by {by}: 1.04x slower to 1.10x faster"),
+        ((0.96, 1.10), None, ""),
         ((1.02, 1.10), None, "likely HTTP/3 1.06x [1.02, 1.10] by {by}"),
         ((0.98, 1.04), None, "likely a tie by {by}: 1.02x slower to 1.04x faster"),
-        (
-            (0.98, 1.04),
-            Verdict.TIE,
-            "narrower interval by {by}: 1.02x slower to 1.04x faster, too many trials unfinished for a tie",
-        ),
+        ((0.98, 1.04), Verdict.TIE, ""),
     ],
 )
 def test_what_the_narrowest_metric_adds_to_an_unclear_cell(
@@ -112,8 +108,7 @@ def test_what_the_narrowest_metric_adds_to_an_unclear_cell(
         stalls = replace(other.comparison.completion, only_base=3, new_finished=9)
         other = replace(other, comparison=replace(other.comparison, completion=stalls))
     cell = cell_of(known_of(line(finding(0.5, 2.1), other)), {})
-    assert (*cell.notes, *filter(None, [cell.bound])) == (note.format(by=OTHERS[0].label),)
-    assert bool(cell.bound) is note.startswith("narrower")
+    assert cell.notes == (() if not note else (note.format(by=OTHERS[0].label),))
 
 
 def test_below_the_fewest_blocks_nothing_is_claimed() -> None:

@@ -223,7 +223,7 @@ def test_what_another_metric_settled_says_how_to_settle_the_first(tmp_path: Path
     assert "`judge: [total_s]`" in unescape(summary_md(data, data.judgement, "report.html"))
     page = render(data, 0.0)
     assert "<code>judge: [total_s]</code>" in page
-    assert ("The times in this list assume" in page) == bool(data.still_open)
+    assert ("Times are for blocks that run one after another" in page) == bool(data.still_open)
     assert without_forecast(replace(data, matrix=replace(matrix, repeat=Repetition.fixed(12)))) == []
 
 
@@ -234,7 +234,7 @@ def test_sure_has_one_definition() -> None:
     assert sure.endswith("significant after correction for multiple comparisons")
     assert f"sure: {sure} (" in summary(data)
     page = render(data, 0.0)
-    assert page.count(f"✓ sure: {sure} (") == 1
+    assert page.count(f"<dt>✓ sure</dt><dd>{sure}; at most 10 % of sure results") == 1
     assert "is sure: " not in page.replace(sure, "") or f"is sure: {sure}" in page
 
 

@@ -270,7 +270,7 @@ def test_where_nothing_finishes_any_more_the_machine_is_said_to_finish_less() ->
 
 
 def test_a_run_that_processors_limited_is_not_held_against_one_that_they_did_not() -> None:
-    limited = Proof(warnings=(f"{CPU_BOUND}: the client had work for 98 % of the time",))
+    limited = Proof(warnings=(f"{CPU_BOUND}: the client was busy for 98 % of the time",))
     first, second = run(19), run(20, own={H3: 1.4})
     bound = [replace(each, proof=limited) for each in second]
     assert told(changes(MATRIX, first, bound)) == []

@@ -117,7 +117,7 @@ def test_max_is_not_to_be_raised_while_blocks_below_it_are_left() -> None:
     assert item is not None
     far = Outlook(60, 10, None)
     said = open_text(replace(item, soonest=far, outlook=far), item.condition.id)
-    assert said.endswith("; about 60 more blocks (10 to hundreds) in 1 min, but the matrix file allows only 51 more")
+    assert said.endswith("; about 60 more blocks (10 to hundreds), or 1 min, but the matrix file allows only 51 more")
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_forecast_names_the_metric_of_the_verdict() -> None:
     total, other, *_ = item.judged
     soon = Outlook(5, 3, 9, metric=other)
     said = open_text(replace(item, soonest=soon, outlook=soon), "far")
-    assert said.endswith(f"; all probably sure by {other.label} after about 5 more blocks (3 to 9) in 5 s")
+    assert said.endswith(f"; all probably sure by {other.label} after about 5 more blocks (3 to 9), or 5 s")
     assert "until" not in open_text(replace(item, soonest=soon, outlook=soon, judged=(total,)), "far"), "the only one"
 
 
@@ -162,7 +162,7 @@ def test_what_can_be_settled_is_said_before_what_cannot() -> None:
     never, soon = Outlook(None, 200, None), Outlook(5, 3, 9)
     said = open_text(replace(item, soonest=soon, outlook=never), "far")
     assert said.endswith(
-        "; the first of 3 open comparisons will probably be sure after about 5 more blocks (3 to 9) in 5 s; all 3: "
+        "; the first of 3 open comparisons will probably be sure after about 5 more blocks (3 to 9), or 5 s; all 3: "
         "at least 200 more blocks, perhaps far more, but the matrix file allows only 51 more"
     )
     assert "first" not in open_text(replace(item, soonest=soon, outlook=soon), "far")

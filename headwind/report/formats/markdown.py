@@ -113,8 +113,7 @@ def _table(data: RunData, found: Sequence[Standing]) -> Iterator[str]:
     for each in found:
         metric = each.condition.workload.primary()
         medians = (observed_text(metric.key, each.medians.get(arm)) for arm in arms)
-        unfinished = each.unfinished_text
-        blocks = f"{each.blocks}<br>{unfinished}" if unfinished else str(each.blocks)
+        blocks = "<br>".join(filter(None, (str(each.blocks), each.unfinished_text, each.unmet_text)))
         cells = (text(str(each.cells[pair])) if pair in each.cells else NOTHING for pair in pairs)
         yield row(_name(data, each), *medians, *cells, blocks)
 
@@ -153,8 +152,9 @@ def row(*cells: str) -> str:
 def _legend(rule: Rule) -> str:
     confidence = setting("confidence_ratio", rule.confidence)
     return (
-        f"\N{CHECK MARK} {describe.certainty_key(rule)} A ratio is that of the named protocol: the "
-        f"median over blocks of the ratio within a block, with its {confidence} interval."
+        f"\N{CHECK MARK} sure: {describe.sure_text(rule)} (at most {describe.wrong_share()} of sure results are "
+        "expected to be wrong). Likely: a lead or a tie with a doubt, which the table names. A ratio is that of the "
+        f"named protocol: the median over blocks of the ratio within a block, with its {confidence} interval."
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headwind.format import NOTHING, arm_name, clean, counted, observed_text, override_texts, setting
@@ -148,7 +148,7 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
             shown = [(str(pair), standing.cells[pair]) for pair in pairs if pair in standing.cells]
             cells = [Text("\n").join(_line(label, cell) for label, cell in shown)]
         label, meaning = data.matrix.name_of(standing.condition), standing.network.meaning
-        below = "".join(f"\n{clean(text)}" for text in (meaning, standing.unfinished_text) if text)
+        below = "".join(f"\n{clean(text)}" for text in (meaning, standing.unfinished_text, standing.unmet_text) if text)
         name = Text.assemble((clean(label), "bold"), (_held(f", {blocks}{below}"), "dim"))
         table.add_row(name, *(medians if has_room else ()), *cells)
     return table
@@ -182,7 +182,7 @@ def _held(text: str) -> str:
 def _line(label: str, cell: Cell) -> Text:
     from rich.text import Text
 
-    return Text(_held(clean(f"{label}: {replace(cell, bound='')}")), style=STYLES[cell.certainty])
+    return Text(_held(clean(f"{label}: {cell}")), style=STYLES[cell.certainty])
 
 
 def _times(data: RunData) -> Table:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from headwind import format as units
 from headwind.arm import Arm
 from headwind.metric import Use
-from headwind.model import Condition
+from headwind.model import Condition, Outcome
 from headwind.report import row_text
 from headwind.report.answer import answer_of
 from headwind.report.attribution import whys
@@ -147,7 +147,8 @@ def _answer(data: RunData) -> dict[str, Any]:
             word: (f"{heading} by {first_judged(data.judgement.compared)}", note and note.format(margin) + other)
             for word, (heading, note) in GROUPS.items()
         },
-        "meanings": _meanings(data),
+        "other_metrics": [metric for metric in data.judgement.other_metrics if metric.meaning],
+        "has_unfinished": any(is_data(each) and each.outcome is not Outcome.OK for each in data.latest),
         "how_far": "" if data.status.state is State.FINISHED else row_text.how_far(data),
         "details": {each.condition.id: _detail(each) for each in answer.standings},
         "has_downlink_only": row_text.has_downlink_only(data.matrix),
@@ -161,18 +162,14 @@ def _answer(data: RunData) -> dict[str, Any]:
     }
 
 
-def _meanings(data: RunData) -> str:
-    """Definitions of the judged metrics other than the primary one, for the key."""
-    return "; ".join(f"{metric.label}: {metric.meaning}" for metric in data.judgement.other_metrics if metric.meaning)
-
-
 def _detail(standing: Standing) -> str:
     """The text below a network's name: its impairments, its blocks, and the forecast."""
     profile, network = standing.condition.profile, standing.network
     settings = row_text.network_text(row_text.network(profile, both_ways=row_text.impairs(Direction.UPLINK, [profile])))
     blocks = units.counted(standing.blocks, "block") if standing.rows else "not run"
     more = f", {standing.more}" if standing.more else ""
-    parts = (row_text.unbroken(settings if network.is_key else network.meaning), f"{blocks}{more}")
+    meaning = row_text.unbroken(settings if network.is_key else network.meaning)
+    parts = (meaning, f"{blocks}{more}", standing.unmet_text)
     return " \N{MIDDLE DOT} ".join(filter(None, parts))
 
 
