@@ -349,6 +349,8 @@ RUNS = [
     Change(REPEAT, "repeat: 9 blocks", "9 blocks", "did you mean `9`?", "repeat: 9"),
     Change(REPEAT, "repeat: {min: 9, runs: 60, budget: 3min}", "runs", "did you mean `max: 60`?",
            "repeat: {min: 9, max: 60, budget: 3min}"),
+    Change(REPEAT, "repeat: {min: 9, max_blocks: 60, budget: 3min}", "max_blocks", "did you mean `max`?",
+           "repeat: {min: 9, max: 60, budget: 3min}"),
     Change(REPEAT, "repeat: 9-60", "9-60", "did you mean {min: 9, max: 60}?", "repeat: {min: 9, max: 60}"),
     Change(REPEAT, "repeat: {blocks: 9}", "blocks", "did you mean `repeat: 9`?", "repeat: 9"),
     Change(REPEAT, "time: 3min", "time", "did you mean `budget`? repeat: {budget: 3min}", "repeat: {budget: 3min}"),

@@ -8,6 +8,7 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+from headwind.matrix.spelling import nearest, part_of
 from headwind.matrix.units import Mistake, meant, quoted
 
 NO_CORRELATION = (
@@ -116,7 +117,8 @@ def unknown(key: str, allowed: list[str]) -> Mistake:
     """Mistake for a key that is not allowed."""
     if "correlation" in key:
         return Mistake(f"{quoted(key)} is refused", NO_CORRELATION)
-    return UnknownKey(f"unknown key {quoted(key)}", meant(key, allowed))
+    word = key if nearest(key, allowed) else part_of(key, allowed) or key
+    return UnknownKey(f"unknown key {quoted(key)}", meant(word, allowed))
 
 
 def why_empty(path: Sequence[str | int], key: str, *, is_inline: bool) -> str:

@@ -32,6 +32,7 @@ SYNONYMS = {  # other names of a key or a kind, by form; a round trip is twice a
     "extend": "preset", "library": "preset", "type": "kind", "count": "requests steps", "number": "requests steps",
     "url": "path", "uri": "path", "arm": "protocol", "start": "from", "begin": "from", "min": "from",
     "minimum": "from min", "low": "from", "end": "to", "stop": "to", "max": "to", "maximum": "to max", "high": "to",
+    "least": "from min", "most": "to max",
     "n": "requests steps", "c": "connections", "m": "streams", "concurrent max stream": "streams", "q": "r",
     "precision": "within", "resolution": "within", "javascript": "js", "script": "js", "stylesheet": "css",
     "on": "good", "off": "bad", "style": "css", "document": "html", "alt svc": "discovery", "altsvc": "discovery",
@@ -100,6 +101,13 @@ def nearest(text: str, allowed: Sequence[str]) -> str:
         return _with_other_words(text, folded[close[0]], allowed) or folded[close[0]]
     beginning = [word for start, word in folded.items() if start.startswith(text.casefold())]
     return beginning[0] if len(beginning) == 1 and len(text) >= SHORTEST_START else ""
+
+
+def part_of(text: str, allowed: Sequence[str]) -> str:
+    """The only allowed word whose words are all in a text: `max` for `max_blocks`; empty without one."""
+    written = set(form(in_words(text)).split())
+    parts = [word for word in allowed if (own := set(form(word).split())) and own < written]
+    return parts[0] if len(parts) == 1 else ""
 
 
 def _with_other_words(text: str, close: str, allowed: Sequence[str]) -> str:

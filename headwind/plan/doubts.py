@@ -20,7 +20,7 @@ from headwind.model import Condition, Matrix, Result, slowed
 from headwind.plan.forecast import OVERHEAD_S, Forecast, block_seconds
 from headwind.proof.expectation import Expectation
 from headwind.proof.spans import ended_early
-from headwind.settings import Windows
+from headwind.settings import SHIPPED_STREAM_BYTES, Settings, Windows
 from headwind.verdicts.congestion import confounded, control_of
 from headwind.workloads.h2load import IDLE_S, H2load
 from impair.profile import NEXT_PACKET, SHORTEST_SPAN_S, Direction, GilbertElliott, Link, Loss, Profile, Spells, Steps
@@ -35,6 +35,7 @@ MOST_LOST = 0.9  # on average: above it hardly any packet arrives, and retransmi
 
 # Packets: through a queue of 5 at 20 Mbit/s 4 of 8 trials did not show the rate, through one of 15 all did.
 LEAST_ROOM = 10
+SLOWED_BY_WINDOWS = 1.25  # least time with windows as shipped, against that without a limit
 MET_ALWAYS = 0.9  # share of trials
 FORECAST_ERROR = 1.3  # factor by which a trial may be shorter than its forecast
 
@@ -54,7 +55,7 @@ def notes_of(matrix: Matrix) -> list[str]:
     """Notes as they are printed: networks that reorder packets or are left out, and what else a comparison mixes in."""
     found = (
         *_reordering(matrix), *_lasting(matrix), *_outages(matrix), *_overwritten(matrix), *_left_out(matrix),
-        *confounded(matrix), *_unlike(matrix), *_pipelining(matrix),
+        *confounded(matrix), *_unlike(matrix), *_pipelining(matrix), *_raised_windows(matrix),
     )  # fmt: skip
     return [f"note: {sentence}" for sentence in found]
 
@@ -89,6 +90,28 @@ def _pipelining(matrix: Matrix) -> Iterator[str]:
         yield (
             f"HTTP/1.1 pipelines the requests of the {workloads}, because `streams` is above 1; browsers do not "
             "pipeline. To send one request at a time, add an arm, such as `arms: {h1-one: {protocol: h1, streams: 1}}`"
+        )
+
+
+def _raised_windows(matrix: Matrix) -> Iterator[str]:
+    """A note on conditions in which nginx's windows as shipped, which no arm has, would slow HTTP/3 down."""
+    shipped = Settings(server=Windows.AS_SHIPPED)
+    arms = [arm for arm in matrix.arms if arm.role is Role.PLAIN and arm.protocol.transport == "quic"]
+    if any(arm.settings(matrix.settings).server is Windows.AS_SHIPPED for arm in arms):
+        return
+    found = dict[str, float]()
+    for condition in matrix.conditions:
+        for arm in arms:
+            least, limited = shortest(condition, arm, matrix.settings), shortest(condition, arm, shipped)
+            if limited.window and limited.seconds > SLOWED_BY_WINDOWS * least.seconds:
+                found.setdefault(matrix.name_of(condition), limited.seconds / least.seconds)
+    if found:
+        name = max(found, key=lambda each: found[each])
+        others = f" and {counted(len(found) - 1, f'other {matrix.place}')}" if len(found) > 1 else ""
+        yield (
+            f"nginx as installed sends at most {SHIPPED_STREAM_BYTES >> 10} KB per round trip on a stream of HTTP/3, "
+            f"which would slow it down in {quoted(name)}{others}; the lab's has larger windows (docs/windows.md). "
+            "To measure both, add an arm `h3-as-shipped: {protocol: h3, settings: as-shipped}`"
         )
 
 

@@ -40,6 +40,7 @@ class Truth:
     passed: int  # trials
     trials: int
     unmeasured: int  # trials among them without a measurement
+    too_few: int  # trials among them with too few packets for a ratio, so that any value is within the tolerance
     tolerance: float | None  # the widest tolerance of a single trial around the request
     notes: tuple[str, ...]  # why trials failed or were not measured, without duplicates
     together: tuple[Pooled, ...] = ()  # tests of all trials together, if there are any
@@ -57,11 +58,12 @@ class Truth:
         return self.whole is not None and self.whole.resolution <= abs(self.whole.requested) / 2
 
     @property
-    def accepts_any(self) -> bool:
-        """True for a share that a single trial had too few packets for, so that any value is within the tolerance."""
-        if not self.quantity.endswith("_ratio") or self.requested is None or self.tolerance is None:
-            return False
-        return self.tolerance >= max(self.requested, 1 - self.requested)
+    def single_trials(self) -> str:
+        """The trials that passed: `20 of 21 (2 with too few packets, 1 not measured)`."""
+        limits = [f"{self.too_few} with too few packets"] * bool(self.too_few)
+        limits += [f"{self.unmeasured} not measured"] * bool(self.unmeasured)
+        passed = f"{self.passed} of {self.trials}"
+        return f"{passed} ({', '.join(limits)})" if limits else passed
 
     @property
     def detection_limit(self) -> str:
@@ -134,10 +136,18 @@ def _truth(checked: Sequence[tuple[Seen, Check]]) -> Truth:
         passed=sum(check.passed for check in checks),
         trials=len(checks),
         unmeasured=len(checks) - len(measured),
+        too_few=sum(_accepts_any(check) for check in checks if check.measured is not None),
         tolerance=max((check.tolerance for check in checks if check.tolerance is not None), default=None),
         notes=tuple(dict.fromkeys(check.note for check in checks if not check.passed or check.measured is None)),
         span=checks[0].span,
     )
+
+
+def _accepts_any(check: Check) -> bool:
+    """True for a ratio of so few packets that any value is within the tolerance."""
+    if not check.quantity.endswith("_ratio") or check.requested is None or check.tolerance is None:
+        return False
+    return check.tolerance >= max(check.requested, 1 - check.requested)
 
 
 def pooled(measured: Sequence[tuple[float, float]]) -> float | None:

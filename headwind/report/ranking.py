@@ -15,7 +15,7 @@ from headwind.report.cells import Cell, Floors, cell_of
 from headwind.report.certainty import Certainty, Known, known_of
 from headwind.report.networks import Network, networks_of
 from headwind.report.sweeps import sweeps_of
-from headwind.report.trust import noise_floors, unmet_spells
+from headwind.report.trust import met_spells, noise_floors
 from headwind.report.verdicts import has_forecast, is_own
 from headwind.run.data import RunData, is_data, was_stopped
 from headwind.verdicts.ended import complete
@@ -58,9 +58,10 @@ class Standing:
         return f"unfinished trials: {found}" if found else ""
 
     @property
-    def unmet_text(self) -> str:
-        """That most trials met no bad spell of the network: `only 3 of 84 trials met a bad spell`; empty otherwise."""
-        return unmet_spells(self.condition, (result for row in self.rows.values() for result in row.values()))
+    def spells_text(self) -> str:
+        """The trials that met a bad spell of the network: `3 of 84 trials met a bad spell`; empty without spells."""
+        met, of = met_spells(self.condition, (result for row in self.rows.values() for result in row.values()))
+        return f"{met} of {counted(of, 'trial')} met a bad spell" if of else ""
 
     @property
     def certainty(self) -> Certainty:

@@ -168,20 +168,20 @@ def _unmet(data: RunData) -> Iterator[str]:
             yield unequal
         if excluded := data.milder.get(condition.id):
             yield f"in {data.matrix.name_of(condition)}, {excluded}"
-        if unmet := unmet_spells(condition, data.latest):
-            others = "they" if unmet.startswith("none") else "the others"
-            yield f"in {data.matrix.name_of(condition)}, {unmet}: {others} ended before one"
+        met, of = met_spells(condition, data.latest)
+        if met < of / 2:
+            some = f"only {met}" if met else "none"
+            others = "the others" if met else "they"
+            name = data.matrix.name_of(condition)
+            yield f"in {name}, {some} of {counted(of, 'trial')} met a bad spell: {others} ended before one"
 
 
-def unmet_spells(condition: Condition, results: Iterable[Result]) -> str:
-    """Clause on the trials of a condition that met a bad spell; empty without spells, and if half or more met one."""
+def met_spells(condition: Condition, results: Iterable[Result]) -> tuple[int, int]:
+    """Number of trials of a condition that met a bad spell, and of all with data; zeros without spells."""
     if not any(isinstance(condition.profile.changes(direction), Spells) for direction in Direction):
-        return ""
-    has_met = [met_bad_spell(each) for each in results if each.trial.block.condition == condition and is_data(each)]
-    met = sum(has_met)
-    if met >= len(has_met) / 2:
-        return ""
-    return f"{f'only {met}' if met else 'none'} of {counted(len(has_met), 'trial')} met a bad spell"
+        return 0, 0
+    met = [met_bad_spell(each) for each in results if each.trial.block.condition == condition and is_data(each)]
+    return sum(met), len(met)
 
 
 def _early_arms(name: str, early: Mapping[Arm, Sequence[bool]]) -> str:

@@ -310,7 +310,7 @@ def more_text(item: Open) -> str:
         return "too few blocks for a forecast"
     count = len(item.counted)
     if item.allows(item.first) and item.first.blocks != item.outlook.blocks:
-        first = _forecast_text(item, item.first, f"{_by(item, item.first)} after ".lstrip())
+        first = _forecast_text(item, item.first, f"{_by(item, item.first)} after ".lstrip(), is_limited=False)
         every = _forecast_text(item, item.outlook, "after ")
         link = " " if every.startswith("after") else ": "
         both = "both" if count == 2 else f"all {count}"
@@ -325,8 +325,8 @@ def _by(item: Open, outlook: Outlook) -> str:
     return f" by {outlook.metric.label}" if outlook.metric and len(item.judged) > 1 else ""
 
 
-def _forecast_text(item: Open, outlook: Outlook, aim: str = "") -> str:
-    """A forecast, with its aim in front."""
+def _forecast_text(item: Open, outlook: Outlook, aim: str = "", *, is_limited: bool = True) -> str:
+    """A forecast, with its aim in front, and with the matrix's limit if that may be too low."""
     left = item.most - item.n
     allowed = f"only {left} more" if left > 0 else f"{item.most} in all"
     limit = f"{', but' if left > 0 else ';'} the matrix file allows {allowed}"
@@ -335,7 +335,8 @@ def _forecast_text(item: Open, outlook: Outlook, aim: str = "") -> str:
         known = f"at least {outlook.low} more blocks, perhaps far more{beyond}"
         return known if outlook.low else "probably hundreds more blocks"
     spread = f" ({outlook.low} to {outlook.high or 'hundreds'})" if outlook.low != outlook.high else ""
-    beyond = "" if item.allows(outlook) else limit
+    may_exceed = is_limited and (outlook.high or math.inf) > left
+    beyond = limit if may_exceed or not item.allows(outlook) else ""
     raised = ": raise `max` in a new run" if item.n >= item.most else ""
     more = f"{aim}about {counted(outlook.blocks, 'more block')}{spread}"
     return f"{more}, or {about(outlook.blocks * item.block_s)}{beyond}{raised}"

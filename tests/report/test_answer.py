@@ -324,10 +324,9 @@ def test_bad_spells_that_most_trials_ended_before_are_counted(met: int, sentence
     said = trust_line(data)
     assert (sentence in said) if sentence else ("met a bad spell" not in said)
     first = words(section(parse(render(data, 0.0)), "answer"))
-    known = sentence.removeprefix("In fades, ").partition(":")[0]
     terminal = " ".join(" ".join(printed(data, 120)).split())
     for seen_there in (first.partition(" Key ")[2], terminal, summary_md(data, data.judgement, "x")):
-        assert (known in seen_there) if known else ("met a bad spell" not in seen_there)
+        assert f"{met} of 24 trials met a bad spell" in seen_there
 
 
 @pytest.mark.parametrize(("excluded", "is_milder"), [(12, True), (2, False)])

@@ -120,6 +120,15 @@ def test_max_is_not_to_be_raised_while_blocks_below_it_are_left() -> None:
     assert said.endswith("; about 60 more blocks (10 to hundreds), or 1 min, but the matrix file allows only 51 more")
 
 
+def test_a_range_that_reaches_beyond_the_matrix_names_its_limit() -> None:
+    """`about 24 more blocks (7 to 276)`, of which the matrix allowed 48."""
+    item = opened(with_noise(9))
+    assert item is not None
+    wide = Outlook(24, 7, 276)
+    said = open_text(replace(item, soonest=wide, outlook=wide), "far")
+    assert said.endswith("about 24 more blocks (7 to 276), or 24 s, but the matrix file allows only 51 more")
+
+
 @pytest.mark.parametrize(
     ("low", "said"), [(24, "needs at least 24 more blocks, perhaps far more"), (None, "probably hundreds more blocks")]
 )

@@ -113,7 +113,7 @@ def _table(data: RunData, found: Sequence[Standing]) -> Iterator[str]:
     for each in found:
         metric = each.condition.workload.primary()
         medians = (observed_text(metric.key, each.medians.get(arm)) for arm in arms)
-        blocks = "<br>".join(filter(None, (str(each.blocks), each.unfinished_text, each.unmet_text)))
+        blocks = "<br>".join(filter(None, (str(each.blocks), each.unfinished_text, each.spells_text)))
         cells = (text(str(each.cells[pair])) if pair in each.cells else NOTHING for pair in pairs)
         yield row(_name(data, each), *medians, *cells, blocks)
 

@@ -148,7 +148,9 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
             shown = [(str(pair), standing.cells[pair]) for pair in pairs if pair in standing.cells]
             cells = [Text("\n").join(_line(label, cell) for label, cell in shown)]
         label, meaning = data.matrix.name_of(standing.condition), standing.network.meaning
-        below = "".join(f"\n{clean(text)}" for text in (meaning, standing.unfinished_text, standing.unmet_text) if text)
+        below = "".join(
+            f"\n{clean(text)}" for text in (meaning, standing.unfinished_text, standing.spells_text) if text
+        )
         name = Text.assemble((clean(label), "bold"), (_held(f", {blocks}{below}"), "dim"))
         table.add_row(name, *(medians if has_room else ()), *cells)
     return table

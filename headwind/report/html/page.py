@@ -169,7 +169,7 @@ def _detail(standing: Standing) -> str:
     blocks = units.counted(standing.blocks, "block") if standing.rows else "not run"
     more = f", {standing.more}" if standing.more else ""
     meaning = row_text.unbroken(settings if network.is_key else network.meaning)
-    parts = (meaning, f"{blocks}{more}", standing.unmet_text)
+    parts = (meaning, f"{blocks}{more}", standing.spells_text)
     return " \N{MIDDLE DOT} ".join(filter(None, parts))
 
 
