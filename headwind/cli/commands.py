@@ -232,7 +232,7 @@ def command_advise(options: argparse.Namespace) -> int:
 
 
 def command_compare(options: argparse.Namespace) -> int:
-    """Compare two runs: which protocols became faster, or slower (exit status 3), relative to the others?"""
+    """Compare two runs: which protocols became faster or slower relative to the others? (slower: exit status 3)"""
     from headwind.cli.console import console
     from headwind.cli.runs import run_folders
     from headwind.report.compare.changes_json import changes_text
@@ -362,7 +362,7 @@ EXIT_CODES = """exit status:
   1    Headwind itself failed; or, after a run: too little data, or the network deviated in too many trials
   2    a mistake in the matrix or on the command line
   3    compare: a protocol became slower
-  4    compare --strict: no protocol became slower, but some comparisons have too few blocks for an answer, or a
+  4    compare --strict: no protocol became slower, but some comparisons have too little data for an answer, or a
        self-check failed
   130  stopped by Ctrl-C or SIGTERM
 

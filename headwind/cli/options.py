@@ -100,7 +100,7 @@ def how_to_report(command: argparse.ArgumentParser) -> None:
         "--output",
         metavar="FILE",
         help="one run: write the page to FILE as well as to report.html; several runs: write it to FILE (default: "
-        "named after the runs, next to the first run's folder)",
+        "a file next to the first run's folder, named after the runs)",
     )
 
 
@@ -133,13 +133,13 @@ def how_to_compare(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--absolute",
         action="store_true",
-        help="also compare the times themselves, and exit with 3 if any protocol takes longer than before, even if "
-        "that may be due to the machine",
+        help="also compare absolute times, and exit with 3 if any protocol takes longer than before, even if a slower "
+        "machine may be the cause",
     )
     command.add_argument(
         "--strict",
         action="store_true",
-        help="exit with 4 if no protocol became slower, but some comparisons have too few blocks for an answer, or a "
+        help="exit with 4 if no protocol became slower, but some comparisons have too little data for an answer, or a "
         "self-check failed",
     )
     command.add_argument("--json", metavar="FILE", help="also write the result as JSON")
