@@ -219,7 +219,7 @@ def _bbr(machine: Machine) -> Finding:
     key, load = "`congestion: bbr`", "modprobe tcp_bbr, or a kernel that has it (CONFIG_TCP_CONG_BBR)"
     answer = _tried_route("bbr")
     if answer == "yes":
-        return Finding("BBR", "ok", f"a test route accepted it, so {key} can be used")
+        return Finding("BBR", "ok", f"available: {key} can be used")
     if answer:
         return Finding("BBR", "warning", f"{key} cannot be used: {answer}", load)
     available = machine.sysctl(AVAILABLE).split()

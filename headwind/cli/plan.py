@@ -43,11 +43,10 @@ def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
     most = scheduler.lanes
     lanes, forecast = scheduler.worth(1, most, LANE_S, matrix.repeat.budget_s), scheduler.forecast
     out.print(_table(matrix, trials, forecast, is_one_lane=lanes == 1))
-    order_of = f"order of the {matrix.arms_word}s in the first block (#0) of each {matrix.place}"
-    out.print(f"{order_of}{_twins_text(matrix)}:", soft_wrap=True)
-    for block in sorted(blocks[: len(matrix.conditions)], key=lambda block: matrix.conditions.index(block.condition)):
-        order = " ".join(arm.name for arm in block.order)
-        out.print(escape(f"  {matrix.name_of(block.condition)} #{block.index}: {order}"), highlight=False)
+    arms = ", ".join(arm.name for arm in matrix.arms)
+    out.print(escape(f"each block runs, in changing order: {arms}"), soft_wrap=True, highlight=False)
+    if twins := _twins_text(matrix):
+        out.print(f"self-checks: {twins}", soft_wrap=True, highlight=False)
     _print_notes(matrix, forecast, known, out)
     _print_time(matrix, blocks, scheduler, out)
     if lanes < most:
@@ -91,7 +90,7 @@ def _twins_text(matrix: Matrix) -> str:
         names = [name for name, own in twins.items() if twin in own]
         only = f", only in {listed(names)}" if len(names) < len(twins) else ""
         texts.append(f"{twin} is {matrix.selfcheck.arm} {meanings[twin.role]}{only}")
-    return escape(f" (self-checks: {'; '.join(texts)})") if texts else ""
+    return escape("; ".join(texts))
 
 
 def _print_notes(matrix: Matrix, forecast: Forecast, earlier: Sequence[Result], out: Console) -> None:

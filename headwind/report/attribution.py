@@ -91,8 +91,7 @@ def _waits(condition: Condition, data: RunData) -> Iterator[str]:
 def _sentences(standing: Standing, tracks: Sequence[Track], lines: Sequence[Line], data: RunData) -> Iterator[str]:
     led = [*_leads(standing, lines, data), *_others(standing)]
     yield from led or (["No sure or likely lead."] if lines else [])
-    is_explained = not any(NO_CAUSE in each for each in led)
-    yield from _mostly_handshake(standing, [track.arm for track in tracks], is_explained=is_explained)
+    yield from _mostly_handshake(standing, [track.arm for track in tracks])
 
 
 def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator[str]:
@@ -272,7 +271,7 @@ def _last_tenth(condition: Condition) -> Seconds:
     return seconds
 
 
-def _mostly_handshake(standing: Standing, arms: Sequence[Arm], *, is_explained: bool) -> Iterator[str]:
+def _mostly_handshake(standing: Standing, arms: Sequence[Arm]) -> Iterator[str]:
     """The share of the slowest handshake in the total, if it is most of some arm's: medians."""
     workload, shares = standing.condition.workload, dict[Arm, float]()
     for arm in arms if workload.handshake else ():
@@ -283,12 +282,11 @@ def _mostly_handshake(standing: Standing, arms: Sequence[Arm], *, is_explained: 
             shares[arm] = min(statistics.median(parts), 1.0)
     name, total_name = handshake_name(workload), workload.primary().label
     mostly = [share for share in shares.values() if share >= MOSTLY]
-    end = "(medians)." if is_explained else "(medians), but does not explain these leads block by block."
     if mostly and len(shares) > MOST_NAMED:
-        yield f"The {name} takes at least {_whole(min(mostly))} of the {total_name} in {len(mostly)} rows {end}"
+        yield f"The {name} takes at least {_whole(min(mostly))} of the {total_name} in {len(mostly)} rows (medians)."
     elif mostly:
         shown = (f"{_whole(share)} ({arm_name(arm)})" for arm, share in shares.items())
-        yield f"The {name} takes {enumerated(shown)} of the {total_name} {end}"
+        yield f"The {name} takes {enumerated(shown)} of the {total_name} (medians)."
 
 
 def _whole(share: float) -> str:

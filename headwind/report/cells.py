@@ -52,10 +52,10 @@ class Cell:
     def __str__(self) -> str:
         """The cell as text.
 
-        Such as `unclear: HTTP/3 is 1.09x slower to 1.19x faster; ✓ by mean completion time: HTTP/3 1.10x [1.06, 1.14]`.
+        Such as `unclear: HTTP/3 is 1.09x slower to 1.19x faster; by mean completion time: ✓ HTTP/3 1.10x [1.06, 1.14]`.
         """
         metric = f"{self.metric}:" if self.metric else ""
-        first = " ".join(filter(None, (self.mark, metric, self.text, self.interval)))
+        first = " ".join(filter(None, (metric, self.mark, self.text, self.interval)))
         own = ", ".join(filter(None, (first, *self.notes)))
         return "; ".join((own, *map(str, self.others)))
 

@@ -46,7 +46,7 @@ def drift_text(data: RunData, usual: Mapping[Key, float]) -> str:
     took = (
         f"trials of {who} took {measured('drift_ratio', size)} {verb} than the median of their condition and protocol"
     )
-    return f"The run is cut into ten equal periods. In the one that deviates most, {took}."
+    return f"In the tenth of the run that deviates most, {took}."
 
 
 def usual_times(data: RunData) -> dict[Key, float]:

@@ -42,7 +42,7 @@ class Standing:
     medians: Mapping[Arm, Observed]  # of the primary metric, for every arm that gave data
     timeouts: Mapping[Arm, int]  # number of timeouts
     untimed: Mapping[Arm, int]  # number of trials that ended without doing their work
-    more: str  # "about 9 more blocks needed" until each comparison is sure; empty if all are settled
+    more: str  # "about 9 more until all are sure", the forecast of its blocks; empty if all are settled
 
     @property
     def blocks(self) -> int:
@@ -142,13 +142,13 @@ def standings(data: RunData) -> list[Standing]:
 def forecast_of(item: Open) -> str:
     """The blocks that a condition still needs, without the details of more_text; empty before there is a forecast."""
     if item.missing:
-        return f"{counted(item.missing, 'more block')} needed"
+        return f"{item.missing} more for the minimum"
     if not has_forecast(item):
         return ""
     if item.outlook.blocks:
-        return f"about {counted(item.outlook.blocks, 'more block')} needed"
+        return f"about {item.outlook.blocks:,} more until all are sure"
     least = item.outlook.low
-    return f"{f'at least {least:,}' if least else 'hundreds'} more blocks needed"
+    return f"{f'at least {least:,}' if least else 'hundreds'} more until all are sure"
 
 
 def _rank(standing: Standing) -> tuple[int, bool, bool, float]:

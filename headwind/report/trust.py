@@ -15,7 +15,7 @@ from scipy.special import bdtrc
 from headwind.arm import H2, Arm
 from headwind.format import arm_name, counted, enumerated, setting
 from headwind.metric import STEAL
-from headwind.model import CONTROL_RATIO, Condition, Matrix, Result
+from headwind.model import Condition, Matrix, Result
 from headwind.proof.attempts import is_unproven
 from headwind.proof.processors import MOST_STEAL
 from headwind.proof.spans import early_by_arm, met_bad_spell
@@ -66,7 +66,7 @@ def trust_line(data: RunData) -> str:
     else:
         before = "; for trials that ended before a change, without it" if data.unchanged else ""
         sentences = [f"the network of every compared trial was verified{before}"] if checks else []
-        sentences += [_noise(data), *_undetected(data), *_passed(data)]
+        sentences += [_noise(data), *_passed(data)]
     sentences += [*_unmet(data), *_unequal(data), *_machine(data)]
     if data.judgement.dependence.is_excessive:
         sentences.append(dependence_text(data.judgement.dependence))
@@ -132,29 +132,15 @@ def _noise(data: RunData) -> str:
     rest = [f"{few} more with too few blocks"] if few else []
     others = counted(without, data.matrix.place).removeprefix("1 ")
     rest += [f"not measured in the other {others}"] if without else []
-    left = f" ({', '.join(rest)})" if rest else ""
-    confidence = setting("confidence_ratio", data.judgement.rule.confidence)
-    floor_of = f"noise floor: with {confidence} confidence, the ratio of {arms} to itself"
+    confidence = f"{setting('confidence_ratio', data.judgement.rule.confidence)} confidence"
+    left = f" ({', '.join([confidence, *rest])})"
+    floor_of = f"noise floor: compared with itself, {arms}"
     if max(floors.values()) <= margin:
         places = counted(len(floors), data.matrix.place).partition(" ")[2]
         where = f" in the {places} {named([names[name] for name in floors])}" if len(floors) <= MOST_FLOORS else ""
-        within = f"within {setting('margin_ratio', margin)}"
-        return f"{floor_of} is {within} of 1{where if left else ''}{left}"
+        return f"{floor_of} differs by less than {setting('margin_ratio', margin)}{where if rest else ''}{left}"
     by = enumerated(f"{1 + floor:.2f}x in {names[name]}" for name, floor in shown.items())
-    return f"{floor_of} is at most {by}; leads below that may be noise{left}"
-
-
-def _undetected(data: RunData) -> Iterator[str]:
-    """A sentence if a self-check with enough blocks for an interval has not detected its slower network."""
-    places = [
-        check.finding.condition
-        for check in data.judgement.checks
-        if check.passed is None and check.finding.pair.is_control
-        and math.isfinite(check.finding.comparison.interval.low)
-    ]  # fmt: skip
-    if places:
-        names = [data.matrix.name_of(each) for each in places]
-        yield f"the {100 * CONTROL_RATIO:.0f} % slower network of the self-check in {named(names)} is not detected yet"
+    return f"{floor_of} may differ by up to {by}; smaller leads may be noise{left}"
 
 
 def _unmet(data: RunData) -> Iterator[str]:

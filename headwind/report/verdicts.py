@@ -25,6 +25,7 @@ from headwind.verdicts.verdict import Rule, Top, Verdict, winner
 
 LEAST_FOR_FORECAST = 2  # blocks
 USUAL_MARGIN = 1 + Rule().margin_ratio
+HUNDREDS = 100  # blocks that a forecast calls hundreds, at least
 MARKS = {Certainty.SURE: "\N{CHECK MARK}", Certainty.LIKELY: "likely:", Certainty.UNCLEAR: "unclear:"}
 
 
@@ -92,14 +93,17 @@ def range_text(ratios: Iterable[float]) -> str:
 
 
 def stalled_text(finding: Finding) -> str:
-    """Unfinished trials of both arms if the faster one has some: `counting 3 unfinished trials of HTTP/3 in 60 ...`."""
+    """Unfinished trials of both arms if the faster one has some: `unfinished trials: HTTP/3 3 of 60, HTTP/2 5 of 60`.
+
+    Arms without any are not named.
+    """
     completion = finding.comparison.completion
     stalls = 0 if finding.verdict.is_completion else completion.stalled(finding.verdict.favours)
     if not stalls:
         return ""
-    first, second = map(arm_name, sides(finding))
-    other = completion.stalled(-finding.verdict.favours)
-    return f"counting {counted(stalls, 'unfinished trial')} of {first} in {completion.n}, and {other} of {second}"
+    counts = zip(sides(finding), (stalls, completion.stalled(-finding.verdict.favours)), strict=True)
+    named = (f"{arm_name(arm)} {count} of {completion.n}" for arm, count in counts if count)
+    return f"unfinished trials: {', '.join(named)}"
 
 
 def toward(interval: Interval, side: int) -> Interval:
@@ -276,7 +280,8 @@ def unfinished_text(line: Line) -> str:
 def open_text(item: Open, name: str) -> str:
     """Sentence on an open condition, by its `name`.
 
-    Such as `clean: HTTP/3 against HTTP/2 is not sure by any metric; about 9 more blocks (4 to 30), or 4 min`.
+    Such as `clean: HTTP/3 against HTTP/2 is not sure by any metric; about 9 more blocks (likely 4 to 30), which take 4
+    min`.
     """
     if not item.n:
         return f"{name} has no complete block"
@@ -299,8 +304,9 @@ def has_forecast(item: Open) -> bool:
 
 
 def more_text(item: Open) -> str:
-    """Forecast until all of a condition is sure: `about 9 more blocks (4 to 30), or 4 min`; or its missing blocks.
+    """Forecast until all of a condition is sure: `about 9 more blocks (likely 4 to 30), which take 4 min`.
 
+    Or its missing blocks.
     If one of its comparisons is probably settled earlier, that one's forecast comes first: it is the one by which
     the advice on resuming finds the condition that is settled soonest.
     """
@@ -314,7 +320,7 @@ def more_text(item: Open) -> str:
         every = _forecast_text(item, item.outlook, "after ")
         link = " " if every.startswith("after") else ": "
         both = "both" if count == 2 else f"all {count}"
-        return f"the first of {count} open comparisons will probably be sure {first}; {both}{link}{every}"
+        return f"the soonest of {count} open comparisons will probably be sure {first}; {both}{link}{every}"
     by = _by(item, item.outlook) if item.outlook.blocks is not None else ""
     every = "all " if count > 1 else ""
     text = _forecast_text(item, item.outlook, f"{every}probably sure{by} after " if by else "")
@@ -334,12 +340,13 @@ def _forecast_text(item: Open, outlook: Outlook, aim: str = "", *, is_limited: b
         beyond = limit if (outlook.low or 0) > left else ""
         known = f"at least {outlook.low} more blocks, perhaps far more{beyond}"
         return known if outlook.low else "probably hundreds more blocks"
-    spread = f" ({outlook.low} to {outlook.high or 'hundreds'})" if outlook.low != outlook.high else ""
-    may_exceed = is_limited and (outlook.high or math.inf) > left
+    spread = f" (likely {outlook.low} to {outlook.high or 'hundreds'})" if outlook.low != outlook.high else ""
+    may_exceed = is_limited and (outlook.high or HUNDREDS) > left
     beyond = limit if may_exceed or not item.allows(outlook) else ""
     raised = ": raise `max` in a new run" if item.n >= item.most else ""
     more = f"{aim}about {counted(outlook.blocks, 'more block')}{spread}"
-    return f"{more}, or {about(outlook.blocks * item.block_s)}{beyond}{raised}"
+    take = "takes" if outlook.blocks == 1 else "take"
+    return f"{more}, which {take} {about(outlook.blocks * item.block_s)}{beyond}{raised}"
 
 
 def without_forecast(data: RunData) -> list[str]:
@@ -439,7 +446,7 @@ def first_judged(lines: Iterable[Line]) -> str:
 def others_shown(lines: Iterable[Line]) -> str:
     """Sentence on the metrics that a table of results shows next to the primary one."""
     first = first_judged(lines)
-    return f"The table shows another metric only where it says more than {first}, or contradicts it."
+    return f"The table shows another metric only where it is surer than {first}, or contradicts it."
 
 
 def others_judged(lines: Iterable[Line]) -> str:

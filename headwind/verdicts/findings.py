@@ -318,7 +318,7 @@ def _check(finding: Finding, rule: Rule) -> SelfCheckFinding:
         if verdict is Verdict.TIE:
             return SelfCheckFinding(finding, True, "a tie, as it should be")
         if verdict.favours:
-            return SelfCheckFinding(finding, None, "a difference that can be chance; the noise is too large to tell")
+            return SelfCheckFinding(finding, None, "the difference may be chance")
         return SelfCheckFinding(finding, None, "no difference found, but the noise is too large to exclude one")
     if is_found(finding.pair, finding.comparison):
         return SelfCheckFinding(finding, True, "a network that is 10 % slower was detected (the interval excludes 1)")

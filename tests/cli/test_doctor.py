@@ -226,7 +226,7 @@ NO_IMAGE = DOCKER.replace("image)", "image) exit 1 ;;\nother)")
 @pytest.mark.parametrize(
     ("script", "available", "status", "detail", "fix"),
     [
-        (DOCKER, "reno cubic", "ok", "a test route accepted it, so `congestion: bbr` can be used", ""),
+        (DOCKER, "reno cubic", "ok", "available: `congestion: bbr` can be used", ""),
         (NO_BBR, "reno cubic bbr", "warning",
          "`congestion: bbr` cannot be used: Unknown tcp congestion algorithm", "modprobe tcp_bbr"),
         (NO_IMAGE, "reno cubic bbr", "ok", "loaded, so `congestion: bbr` can be used", ""),

@@ -194,7 +194,7 @@ def test_the_forecast_is_that_of_the_report_and_the_budget_is_long_enough_for_it
     assert detail == f"  Soonest in clean: {more_text(data.judgement.open[0])}."
     _, (why, detail, *_, command) = ended(tmp_path / "other", repeat, None, **slow)
     assert why.endswith("; another 5 min may make more comparisons sure in 1 of 2 networks (delay).")
-    assert detail == "  Soonest in delay: about 24 more blocks (10 to 40), or 4 min."
+    assert detail == "  Soonest in delay: about 24 more blocks (likely 10 to 40), which take 4 min."
     assert command.endswith(" --budget 5min")
 
 
@@ -202,8 +202,11 @@ def test_the_condition_that_is_settled_soonest_is_named_with_the_forecast_that_m
     """`Soonest in 5g: about 29 more blocks, 2 min 15 s` stood beside another network with 48 s in the report."""
     late: dict[str, Any] = {"soonest": Outlook(1, 1, 4), "outlook": Outlook(29, 7, None), "block_s": 5.0}
     data, (_, detail, *_) = ended(tmp_path, MATRIX.repeat, Outlook(7, 4, 55), **late)
-    first, every = "about 1 more block (1 to 4), or 5 s", "about 29 more blocks (7 to hundreds), or 2 min 25 s"
-    said = f"the first of 3 open comparisons will probably be sure after {first}; all 3 after {every}"
+    first, every = (
+        "about 1 more block (likely 1 to 4), which takes 5 s",
+        "about 29 more blocks (likely 7 to hundreds), which take 2 min 25 s, but the matrix file allows only 51 more",
+    )
+    said = f"the soonest of 3 open comparisons will probably be sure after {first}; all 3 after {every}"
     assert detail == f"  Soonest in delay: {said}."
     assert more_text(data.judgement.open[1]) == said, "the report names another time"
 

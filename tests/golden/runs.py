@@ -281,7 +281,6 @@ _MADE: dict[str, Callable[[], Golden]] = {
     "arms": arms,
 }
 RUNS = {name: cache(make) for name, make in _MADE.items()}  # nothing changes one
-LARGE = {"large": cache(large)}  # takes seconds: only for what is about size
 
 
 def everything() -> RunData:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from functools import cache, partial
 from importlib import util
 from io import StringIO
 from itertools import pairwise
@@ -34,7 +35,7 @@ from headwind.report.files import write_files
 from headwind.report.html.page import REPORT
 from tests.drawn import Axis
 from tests.fake import STARTED_AT, recorded
-from tests.golden.runs import LARGE, RUNS
+from tests.golden.runs import RUNS, large
 from tests.report.page_runs import page_run
 
 PROGRAM = next(filter(None, map(shutil.which, NAMES)), None)
@@ -42,7 +43,7 @@ pytestmark = [
     pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium here; on Debian: apt-get install chromium"),
     pytest.mark.timeout(300),
 ]
-ALL = {**RUNS, **LARGE}
+ALL = {**RUNS, "large": cache(partial(large, blocks=12))}  # as many conditions as the large one, fewer trials
 SERIOUS = ("serious", "critical")
 TABLET = ViewportSize(width=800, height=1000)
 NARROW, WIDE = ViewportSize(width=400, height=800), ViewportSize(width=1200, height=900)

@@ -25,9 +25,9 @@ from headwind.run.data import RunData
 from headwind.verdicts.assumptions import WarningKind
 from headwind.verdicts.pairs import Pair
 from headwind.workloads.h2load import TOTAL
-from impair.profile import Direction
-from tests.fake import metrics_of
-from tests.golden.runs import LARGE, RUNS
+from impair.profile import Delay, Direction, Link, Profile
+from tests.fake import example_matrix, likely_time_s, metrics_of, trials_of
+from tests.golden.runs import RUNS, Golden, took
 from tests.pages import parse, words
 
 
@@ -55,8 +55,9 @@ def test_figures_of_trials_that_all_finished_are_plain_statistics() -> None:
 
 
 def test_a_percentile_over_trials_is_given_where_it_can_be_bounded() -> None:
-    data = LARGE["large"]().data("large")
-    condition = condition_named(data, "delay10-loss0")
+    matrix = example_matrix(Profile("far", downlink=Link(Delay(0.01))), repeat=60)
+    data = Golden(matrix, tuple(took(trial, likely_time_s(trial)) for trial in trials_of(matrix))).data("far")
+    condition = condition_named(data, "far")
     view = condition_view(data, condition, "c1", [Pair(H1, H3)], data.judgement.rule)
     times = sorted(result.metrics["total_s"] for result in data.attempts(condition, H1))
     shown = view.figures[0].primary["p90"]

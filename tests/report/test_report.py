@@ -59,7 +59,7 @@ from tests.fake import (
     trials_csv,
     trials_of,
 )
-from tests.golden.runs import HOSTILE, LARGE, RUNS
+from tests.golden.runs import HOSTILE, RUNS, large
 from tests.pages import parse, section, table, words
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -361,7 +361,7 @@ def test_what_a_chart_repeats_brings_the_class_that_its_style_asks_for(name: str
 
 
 def test_a_page_is_small_also_of_thousands_of_trials() -> None:
-    golden = LARGE["large"]()
+    golden = large()
     assert len(golden.results) == 7200
     assert len(render(golden.data("large"), DRAWN_AT).encode()) < 2_000_000
     assert {name: size for name in RUNS if (size := len(page_of(name).encode())) > 500_000} == {}

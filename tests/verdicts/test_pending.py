@@ -117,7 +117,9 @@ def test_max_is_not_to_be_raised_while_blocks_below_it_are_left() -> None:
     assert item is not None
     far = Outlook(60, 10, None)
     said = open_text(replace(item, soonest=far, outlook=far), item.condition.id)
-    assert said.endswith("; about 60 more blocks (10 to hundreds), or 1 min, but the matrix file allows only 51 more")
+    assert said.endswith(
+        "; about 60 more blocks (likely 10 to hundreds), which take 1 min, but the matrix file allows only 51 more"
+    )
 
 
 def test_a_range_that_reaches_beyond_the_matrix_names_its_limit() -> None:
@@ -126,7 +128,9 @@ def test_a_range_that_reaches_beyond_the_matrix_names_its_limit() -> None:
     assert item is not None
     wide = Outlook(24, 7, 276)
     said = open_text(replace(item, soonest=wide, outlook=wide), "far")
-    assert said.endswith("about 24 more blocks (7 to 276), or 24 s, but the matrix file allows only 51 more")
+    assert said.endswith(
+        "about 24 more blocks (likely 7 to 276), which take 24 s, but the matrix file allows only 51 more"
+    )
 
 
 @pytest.mark.parametrize(
@@ -161,7 +165,9 @@ def test_a_forecast_names_the_metric_of_the_verdict() -> None:
     total, other, *_ = item.judged
     soon = Outlook(5, 3, 9, metric=other)
     said = open_text(replace(item, soonest=soon, outlook=soon), "far")
-    assert said.endswith(f"; all probably sure by {other.label} after about 5 more blocks (3 to 9), or 5 s")
+    assert said.endswith(
+        f"; all probably sure by {other.label} after about 5 more blocks (likely 3 to 9), which take 5 s"
+    )
     assert "until" not in open_text(replace(item, soonest=soon, outlook=soon, judged=(total,)), "far"), "the only one"
 
 
@@ -171,8 +177,8 @@ def test_what_can_be_settled_is_said_before_what_cannot() -> None:
     never, soon = Outlook(None, 200, None), Outlook(5, 3, 9)
     said = open_text(replace(item, soonest=soon, outlook=never), "far")
     assert said.endswith(
-        "; the first of 3 open comparisons will probably be sure after about 5 more blocks (3 to 9), or 5 s; all 3: "
-        "at least 200 more blocks, perhaps far more, but the matrix file allows only 51 more"
+        "; the soonest of 3 open comparisons will probably be sure after about 5 more blocks (likely 3 to 9), which "
+        "take 5 s; all 3: at least 200 more blocks, perhaps far more, but the matrix file allows only 51 more"
     )
     assert "first" not in open_text(replace(item, soonest=soon, outlook=soon), "far")
     assert "first" not in open_text(replace(item, soonest=never, outlook=never), "far")
@@ -186,18 +192,18 @@ def test_blocks_in_which_an_arm_gave_no_data_are_still_missing() -> None:
         for each in good_blocks(matrix, matrix.conditions[0], 2)
     ]
     item = next(each for each in still_open(matrix, invalid, one_second) if each.condition is matrix.conditions[0])
-    assert (item.n, item.missing, forecast_of(item)) == (2, 8, "8 more blocks needed")
+    assert (item.n, item.missing, forecast_of(item)) == (2, 8, "8 more for the minimum")
 
 
 def test_a_row_says_in_few_words_how_many_blocks_are_left() -> None:
     item = opened(with_noise(9))
     assert item is not None
     soon, never = Outlook(1_200, 3, 1_900), Outlook(None, 200, None)
-    assert forecast_of(replace(item, soonest=soon, outlook=soon)) == "about 1,200 more blocks needed"
-    assert forecast_of(replace(item, outlook=never)) == "at least 200 more blocks needed"
-    assert forecast_of(replace(item, outlook=replace(never, low=None))) == "hundreds more blocks needed"
+    assert forecast_of(replace(item, soonest=soon, outlook=soon)) == "about 1,200 more until all are sure"
+    assert forecast_of(replace(item, outlook=never)) == "at least 200 more until all are sure"
+    assert forecast_of(replace(item, outlook=replace(never, low=None))) == "hundreds more until all are sure"
     assert forecast_of(replace(item, n=1)) == "", "too few for a forecast"
-    assert forecast_of(replace(item, missing=4)) == "4 more blocks needed"
+    assert forecast_of(replace(item, missing=4)) == "4 more for the minimum"
 
 
 @pytest.mark.parametrize(
