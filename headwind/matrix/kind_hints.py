@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -12,9 +12,11 @@ from pydantic import BaseModel
 from headwind.format import enumerated
 from headwind.matrix.levels import Level, kind_of
 from headwind.matrix.shapes import as_objects, is_objects, shown, takes
-from headwind.matrix.spelling import synonym
+from headwind.matrix.spelling import form, synonym
 from headwind.matrix.units import SIZE, Mistake, quoted
 from servers.objects import path_of
+
+FILES = frozenset({"path", "file", "filename", "url", "object", "page", "resource", "asset"})  # by their form
 
 
 def as_kind(key: str, value: Any, level: Level) -> str:
@@ -26,6 +28,15 @@ def as_kind(key: str, value: Any, level: Level) -> str:
     gone = [quoted(name) for name in value if name not in model.model_fields]
     note = f" it has no {enumerated(gone)}" if gone else ""
     return f"the kind is a key: did you mean {shown(needed | own | {'kind': key})}?{note}"
+
+
+def of_files(key: str, value: Any, beside: Mapping[Any, Any]) -> str:
+    """Hint for a list of files that a workload has under another key than `paths`; empty for others."""
+    is_list = isinstance(value, list) and value and all(isinstance(each, str) for each in value)
+    if form(key) not in FILES or not is_list or "paths" in beside:
+        return ""
+    is_of_objects = beside.get("kind") == "objects"
+    return f"did you mean `paths`?{'' if is_of_objects else ' it is a key of `kind: objects`'}"
 
 
 def of_other_kinds(key: str, level: Level) -> str:

@@ -11,7 +11,7 @@ from headwind.format import counted, enumerated, listed, measured, setting
 from headwind.matrix.sweep import DIRECTIONS, SWEPT
 from headwind.matrix.units import RATE, RATIO, TIME
 from headwind.model import Matrix
-from impair.profile import Delay, Direction, Link, Loss, Profile, Spells, Steps
+from impair.profile import Changes, Delay, Direction, Link, Loss, Profile, Spells, Steps
 from impair.queues import Fifo, kind_of
 from impair.trace import Trace
 
@@ -83,24 +83,33 @@ def _meaning(profile: Profile) -> str:
     first = _first_meaning(profile)
     if profile.is_steady:
         return first
-    return ", ".join([*([] if first == UNIMPAIRED else filter(None, [first])), *dict.fromkeys(_changes(profile))])
+    return ", ".join([*([] if first == UNIMPAIRED else filter(None, [first])), *_changes(profile)])
 
 
 def _changes(profile: Profile) -> Iterator[str]:
     """The changes in words.
 
-    Such as `changes at 1 s, 1.5 s`, `spells of 2 s good and 200 ms bad (50 % loss)`, `another port of the client`.
+    Such as `changes at 1 s, 1.5 s both ways`, `spells of 2 s good and 200 ms bad (50 % loss) on the downlink`, `another
+    port of the client`.
     """
     if rebinding := profile.rebinding:
         yield f"another {rebinding.kind} of the client at {setting('at_s', rebinding.at_s)}"
-    for changes in map(profile.changes, Direction):
-        if isinstance(changes, Spells):
-            loss = changes.bad.loss.ratio if isinstance(changes.bad.loss, Loss) else 0.0
-            good, bad = (setting("spell_s", mean_s) for mean_s in (changes.good_s, changes.bad_s))
-            yield f"spells of {good} good and {bad} bad ({setting('loss_ratio', loss)} loss)"
-        elif isinstance(changes, Steps):
-            moments = [setting("at_s", at_s) for at_s in changes.moments_s]
-            yield f"changes at {listed(moments, MOST_MOMENTS)}"
+    texts = {direction: _change(profile.changes(direction)) for direction in Direction}
+    if len({*texts.values()}) == 1:
+        yield from (f"{text} both ways" for text in {*texts.values()} if text)
+    else:
+        yield from (f"{text} on the {direction.value}" for direction, text in texts.items() if text)
+
+
+def _change(changes: Changes | None) -> str:
+    """The changes of one direction; empty without any, and for a trace."""
+    if isinstance(changes, Spells):
+        loss = changes.bad.loss.ratio if isinstance(changes.bad.loss, Loss) else 0.0
+        good, bad = (setting("spell_s", mean_s) for mean_s in (changes.good_s, changes.bad_s))
+        return f"spells of {good} good and {bad} bad ({setting('loss_ratio', loss)} loss)"
+    if isinstance(changes, Steps):
+        return f"changes at {listed([setting('at_s', at_s) for at_s in changes.moments_s], MOST_MOMENTS)}"
+    return ""
 
 
 def _first_meaning(profile: Profile) -> str:

@@ -340,9 +340,10 @@ def _forecast_text(item: Open, outlook: Outlook, aim: str = "", *, is_limited: b
         beyond = limit if (outlook.low or 0) > left else ""
         known = f"at least {outlook.low} more blocks, perhaps far more{beyond}"
         return known if outlook.low else "probably hundreds more blocks"
-    spread = f" (likely {outlook.low} to {outlook.high or 'hundreds'})" if outlook.low != outlook.high else ""
-    may_exceed = is_limited and (outlook.high or HUNDREDS) > left
-    beyond = limit if may_exceed or not item.allows(outlook) else ""
+    range_ = f"likely {outlook.low} to {outlook.high or 'hundreds'}" if outlook.low != outlook.high else ""
+    most = f"; the matrix file allows {left}" if is_limited and 0 < left < (outlook.high or HUNDREDS) else ""
+    spread = f" ({range_}{most if item.allows(outlook) else ''})" if range_ else ""
+    beyond = "" if item.allows(outlook) else limit
     raised = ": raise `max` in a new run" if item.n >= item.most else ""
     more = f"{aim}about {counted(outlook.blocks, 'more block')}{spread}"
     take = "takes" if outlook.blocks == 1 else "take"

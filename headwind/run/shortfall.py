@@ -77,7 +77,8 @@ def _last_without_data(rows: Iterable[Mapping[Arm, Result]]) -> str:
     if not lost:
         return "the time ended before"
     last = lost[-1]
-    return f"{last.trial.id} has no data after {counted(last.attempt + 1, 'attempt')}, the last: {last.reason}"
+    which = f"the last of {last.attempt + 1} attempts" if last.attempt else "the only attempt"
+    return f"{which} at {last.trial.id} gave no data: {last.reason}"
 
 
 def _unproven(data: RunData) -> Iterator[str]:

@@ -14,7 +14,7 @@ from typing import Any, Protocol, Self
 
 from headwind.clock import CLOCK, Clock
 from headwind.errors import HeadwindError
-from headwind.format import about, counted
+from headwind.format import about, counted, enumerated
 from headwind.model import Block, Result, Trial
 from headwind.trial.block import Record, Task
 from headwind.trial.lane import AnyLane, HostLost, Stopped
@@ -280,6 +280,9 @@ class Lanes:
         task = site.running.pop(ended.lane)
         site.overlap.ends(ended.lane)
         plan.repeat(ended.again)
+        if ended.again:
+            blocks, run = enumerated([block.id for block in ended.again]), "runs" if len(ended.again) == 1 else "run"
+            self._say(f"two trials in a row were invalid: {blocks} {run} again on a new testbed")
         if ended.error is None:
             return
         if isinstance(ended.error, HostLost):

@@ -121,11 +121,14 @@ def test_a_trial_that_is_never_proven_ends_the_run_with_1_and_a_sentence(
 ) -> None:
     fake_lab.world.sabotage = Sabotage(bypass=True)
     assert fake_lab.run() == 1
-    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("lab.py: ")]
+    printed = capsys.readouterr()
+    said = [line for line in printed.err.splitlines() if line.startswith("lab.py: ")]
+    assert "two trials in a row were invalid: " in printed.out + printed.err
     assert len(said) == 2, "each reason has a line"
     assert said[1].startswith("lab.py: the network was not verified in ")
     assert "has 0 complete blocks of the 2 that it needs, and 1 further condition too few" in said[0]
-    assert f"has no data after {MOST_ATTEMPTS} attempts, the last: impairment not verified: " in said[0]
+    assert f"the last of {MOST_ATTEMPTS} attempts at " in said[0]
+    assert " gave no data: impairment not verified: " in said[0]
 
 
 def test_many_unproven_attempts_end_the_run_with_1_although_all_of_its_trials_are_data(

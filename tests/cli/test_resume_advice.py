@@ -204,7 +204,7 @@ def test_the_condition_that_is_settled_soonest_is_named_with_the_forecast_that_m
     data, (_, detail, *_) = ended(tmp_path, MATRIX.repeat, Outlook(7, 4, 55), **late)
     first, every = (
         "about 1 more block (likely 1 to 4), which takes 5 s",
-        "about 29 more blocks (likely 7 to hundreds), which take 2 min 25 s, but the matrix file allows only 51 more",
+        "about 29 more blocks (likely 7 to hundreds; the matrix file allows 51), which take 2 min 25 s",
     )
     said = f"the soonest of 3 open comparisons will probably be sure after {first}; all 3 after {every}"
     assert detail == f"  Soonest in delay: {said}."

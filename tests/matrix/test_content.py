@@ -121,6 +121,14 @@ def test_a_mistake_has_its_place_and_a_repair(home: Path, more: str, workload: s
     assert message in text
 
 
+@pytest.mark.parametrize("key", ["path", "files", "urls", "pages"])
+def test_a_list_of_files_under_another_key_is_one_mistake_with_its_repair(home: Path, key: str) -> None:
+    """`write requests: ..., size: ...` instead led to generated objects in place of the user's files."""
+    error = mistake(home, f"  files: {{kind: objects, {key}: [/, /app.css]}}\n")
+    (complaint,) = error.complaints
+    assert complaint.hint == "did you mean `paths`?"
+
+
 def test_missing_files_are_found_next_to_an_unknown_key(home: Path) -> None:
     found = mistake(
         home,

@@ -79,11 +79,11 @@ LTE = [Link(delay=Delay(0.035), rate=Rate(12_000_000))] * 2
         ),
         (
             Profile("outage", *LTE, downlink_changes=Steps((1.0, 1.5), (Link(loss=Loss(1.0)), LTE[1]))),
-            "35 ms delay + 12 Mbit/s both ways, changes at 1 s, 1.5 s",
+            "35 ms delay + 12 Mbit/s both ways, changes at 1 s, 1.5 s on the downlink",
         ),
         (
             Profile("fades", downlink_changes=Spells(1.0, 0.1, Link(loss=Loss(0.8)))),
-            "spells of 1 s good and 100 ms bad (80 % loss)",
+            "spells of 1 s good and 100 ms bad (80 % loss) on the downlink",
         ),
         (
             Profile("moved", downlink=Link(Delay(0.035)), rebinding=Rebinding(2.0, Rebind.PORT)),

@@ -46,10 +46,10 @@ def test_failures_and_timeouts_are_data() -> None:
     [
         ((), "the time ended before"),
         ((lab_error(FIRST, STOPPED),), "the time ended before"),  # by Ctrl-C, and no time was left to resume it
-        ((lab_error(FIRST),), "loss/article#0/h1 has no data after 1 attempt, the last: the router died"),
+        ((lab_error(FIRST),), "the only attempt at loss/article#0/h1 gave no data: the router died"),
         (
             [invalid(FIRST, 1.0, attempt=number) for number in range(3)],
-            "has no data after 3 attempts, the last: impairment",
+            "the last of 3 attempts at loss/article#0/h1 gave no data: impairment",
         ),
     ],
 )

@@ -280,16 +280,17 @@ def _more(change: Change) -> int | None:
 def _counts(found: Sequence[Change], ambiguous: Collection[Condition]) -> str:
     """The blocks of the earlier and the later run, with conditions: `20 and 2 (clean/article), 9 and 0 (far/web)`.
 
-    A condition whose comparisons have different numbers has the fewest.
+    A condition whose comparisons have different numbers has `at least` the fewest.
     """
-    fewest: dict[str, Change] = {}
+    named: dict[str, list[Change]] = {}
     for change in found:
-        name = _name(change, ambiguous)
-        fewest[name] = min(fewest.get(name, change), change, key=lambda each: (min(each.trials), sum(each.trials)))
-    alike: dict[tuple[int, int], list[Change]] = {}
-    for change in fewest.values():
-        alike.setdefault(change.trials, []).append(change)
-    return listed([f"{one} and {other} ({_places(changes, ambiguous)})" for (one, other), changes in alike.items()])
+        named.setdefault(_name(change, ambiguous), []).append(change)
+    alike: dict[str, list[Change]] = {}
+    for changes in named.values():
+        fewest = min(changes, key=lambda each: (min(each.trials), sum(each.trials)))
+        some = "at least " if len({each.trials for each in changes}) > 1 else ""
+        alike.setdefault(f"{some}{fewest.trials[0]} and {fewest.trials[1]}", []).append(fewest)
+    return listed([f"{counts} ({_places(changes, ambiguous)})" for counts, changes in alike.items()])
 
 
 def _places(found: Sequence[Change], ambiguous: Collection[Condition]) -> str:
