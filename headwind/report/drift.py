@@ -43,9 +43,7 @@ def drift_text(data: RunData, usual: Mapping[Key, float]) -> str:
     verb = "longer" if middles[worst] > 1 else "less"
     who = "all protocols" if together else "some protocols"
     size = abs(middles[worst] - 1)
-    took = (
-        f"trials of {who} took {measured('drift_ratio', size)} {verb} than the median of their condition and protocol"
-    )
+    took = f"trials of {who} took {measured('drift_ratio', size)} {verb} than usual"
     return f"In the tenth of the run that deviates most, {took}."
 
 

@@ -148,8 +148,8 @@ def _verdicts(data: RunData) -> Iterator[str]:
         f"{setting('stall_ratio', rule.stall_ratio)} of the blocks) is never faster or tied. A result is "
         "sure if its evidence survives e-BH, a correction for "
         "multiple comparisons: at most 10 % of all sure verdicts, over all metrics together, are expected to be false. "
-        "A lead or a tie that does not survive or is CPU-bound (in at least half of its blocks), and a lead that may "
-        f"be under {slight}, are called likely."
+        "Likely: a lead or a tie that fails this correction or is CPU-bound (in at least half of its blocks), or a "
+        f"lead that may be under {slight}."
     )
     if text := dependence_text(data.judgement.dependence):
         yield f"Intervals assume independent blocks. {text[0].upper()}{text[1:]}."
@@ -174,8 +174,8 @@ def _analysis() -> Iterator[str]:
     yield (
         "Medians are over trials. Trials that timed out or failed count as slower than all that finished. If the "
         "median falls on a trial that timed out, it is a bound (“> 60 s”); if it falls on a failed one, there is no "
-        "median (“not completed”). Rates are then not given. With "
-        "an even number of trials, a median between a time and a bound is a bound."
+        "median (“not completed”). Rates are then not given. If only one of the two middle trials timed out, the "
+        "median is a bound, too."
     )
     yield (
         "Trials whose network was not verified (invalid) and trials that failed because of the "

@@ -212,10 +212,10 @@ def _ids(results: Sequence[Result]) -> tuple[str, ...]:
 
 
 def by_arm(every: Iterable[Result], some: Iterable[Result]) -> str:
-    """Numbers of some trials by arm, without those stopped with the run: `HTTP/1.1 3 of 240, HTTP/2 0 of 241`."""
+    """Numbers of some trials by arm, without those stopped with the run: `HTTP/1.1: 3 of 240, HTTP/2: 0 of 241`."""
     ended = [each for each in every if not was_stopped(each)]
     found, all_of = Counter(each.trial.arm for each in some), Counter(each.trial.arm for each in ended)
-    return ", ".join(f"{arm_name(arm)} {found[arm]:,} of {count:,}" for arm, count in all_of.items())
+    return ", ".join(f"{arm_name(arm)}: {found[arm]:,} of {count:,}" for arm, count in all_of.items())
 
 
 def _warning_notices(data: RunData) -> Iterator[TrialNote]:

@@ -132,15 +132,15 @@ def _noise(data: RunData) -> str:
     rest = [f"{few} more with too few blocks"] if few else []
     others = counted(without, data.matrix.place).removeprefix("1 ")
     rest += [f"not measured in the other {others}"] if without else []
-    confidence = f"{setting('confidence_ratio', data.judgement.rule.confidence)} confidence"
-    left = f" ({', '.join([confidence, *rest])})"
-    floor_of = f"noise floor: compared with itself, {arms}"
+    left = f" ({', '.join(rest)})" if rest else ""
+    confidence = setting("confidence_ratio", data.judgement.rule.confidence)
+    floor_of = f"noise floor: with {confidence} confidence, {arms} differs from itself by"
     if max(floors.values()) <= margin:
         places = counted(len(floors), data.matrix.place).partition(" ")[2]
         where = f" in the {places} {named([names[name] for name in floors])}" if len(floors) <= MOST_FLOORS else ""
-        return f"{floor_of} differs by less than {setting('margin_ratio', margin)}{where if rest else ''}{left}"
+        return f"{floor_of} less than {setting('margin_ratio', margin)}{where if left else ''}{left}"
     by = enumerated(f"{1 + floor:.2f}x in {names[name]}" for name, floor in shown.items())
-    return f"{floor_of} may differ by up to {by}; smaller leads may be noise{left}"
+    return f"{floor_of} at most {by}{left}; smaller leads may be noise"
 
 
 def _unmet(data: RunData) -> Iterator[str]:
@@ -206,7 +206,7 @@ def _unequal(data: RunData) -> Iterator[str]:
         chance = float(bdtrc(count - 1, len(unproven), ran[arm] / len(data.results)))
         if len(ran) * chance < ALARM_PROBABILITY:
             counts = by_arm(data.results, unproven)
-            yield f"network checks failed far more often with {arm_name(arm)}: {counts} attempts"
+            yield f"network checks failed far more often with {arm_name(arm)} (of all attempts {counts})"
 
 
 def _machine(data: RunData) -> Iterator[str]:

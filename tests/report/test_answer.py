@@ -139,11 +139,11 @@ def test_an_arm_whose_attempts_were_left_unproven_far_more_often_is_named(lost: 
     said = re.findall(r"Network checks failed far more often with (.*)", trust_line(data))
     assert bool(said) == told
     if told:
-        assert "HTTP/3: HTTP/3 10 of 40, " in said[0]
+        assert said[0].startswith("HTTP/3 (of all attempts HTTP/3: 10 of 40, ")
     (notice,) = (each for each in notices(data) if "not verified in an earlier attempt" in each.text)
     assert len(notice.trials) == sum(lost.values())
     for arm, count in lost.items():
-        assert f"{arm_name(arm)} {count} of {30 + count}" in notice.text
+        assert f"{arm_name(arm)}: {count} of {30 + count}" in notice.text
 
 
 @pytest.mark.parametrize(("stolen", "told"), [(0.18, True), (0.01, False)])
@@ -283,8 +283,8 @@ def test_a_lead_below_the_noise_says_so_and_the_line_on_trust_says_where() -> No
         for note in cells(the_only(data))["h3 against h2"].notes
     )
     assert (
-        f"Noise floor: compared with itself, HTTP/2 may differ by up to {1 + floor:.2f}x in clean; smaller "
-        "leads may be noise (95 % confidence)."
+        f"Noise floor: with 95 % confidence, HTTP/2 differs from itself by at most {1 + floor:.2f}x in clean; smaller "
+        "leads may be noise."
     ) in trust_line(data)
 
 
@@ -356,8 +356,8 @@ def test_each_network_has_its_own_noise() -> None:
     clean, delay = (f"{1 + floor:.2f}x" for floor in noise_floors(data.judgement.checks).values())
     assert clean != delay
     assert (
-        f"Noise floor: compared with itself, HTTP/2 may differ by up to {clean} in clean and {delay} in delay; "
-        "smaller leads may be noise (95 % confidence, not measured in the other network)."
+        f"Noise floor: with 95 % confidence, HTTP/2 differs from itself by at most {clean} in clean and {delay} in "
+        "delay (not measured in the other network); smaller leads may be noise."
     ) in trust_line(data)
 
 
@@ -439,16 +439,16 @@ def test_what_to_trust_is_told_by_what_it_means() -> None:
     )
     assert trust_line(data_of("small")) == f"{verified} {unknown}"
     assert trust_line(data_of("checked")) == "Do not rely on this run: self-checks FAILED in delay."
-    floor = "Noise floor: compared with itself, HTTP/2 (bbr) differs by less than 5 % in the network clean "
-    floor += "(95 % confidence, not measured in the other network)."
+    floor = "Noise floor: with 95 % confidence, HTTP/2 (bbr) differs from itself by less than 5 % in the network clean "
+    floor += "(not measured in the other network)."
     assert trust_line(data_of("arms")) == f"{verified} {floor} The self-check passed."
 
 
 def test_which_trials_went_wrong_and_with_whom_is_behind_the_link() -> None:
     found = {notice.text.partition(":")[0]: notice for notice in notices(data_of("mixed"))}
     assert [len(found[word].trials) for word in ("invalid", "wrong protocol", "failed", "timed out")] == [1, 1, 1, 3]
-    assert found["failed"].text.endswith(" (HTTP/1.1 0 of 15, HTTP/2 1 of 15, HTTP/3 0 of 15)")
-    assert found["timed out"].text.endswith(" (HTTP/1.1 2 of 15, HTTP/2 1 of 15, HTTP/3 0 of 15)")
+    assert found["failed"].text.endswith(" (HTTP/1.1: 0 of 15, HTTP/2: 1 of 15, HTTP/3: 0 of 15)")
+    assert found["timed out"].text.endswith(" (HTTP/1.1: 2 of 15, HTTP/2: 1 of 15, HTTP/3: 0 of 15)")
     page = parse(render(data_of("mixed"), 0.0))
     checks = [check for result in data_of("mixed").latest for check in result.proof.checks]
     failed = sum(not check.passed for check in checks)

@@ -131,8 +131,8 @@ def test_the_report_counts_trials_that_lacked_processors_by_arm() -> None:
     (told,) = (each for each in notices(Golden(MATRIX, results).data("x")) if "(contention)" in each.text)
     assert told.line.startswith("12 trials had to wait for CPU time (contention): HTTP/")
     assert told.line.endswith("; all are compared")
-    assert "HTTP/1.1 0 of 20" in told.text
-    assert "HTTP/3 12 of 20" in told.text
+    assert "HTTP/1.1: 0 of 20" in told.text
+    assert "HTTP/3: 12 of 20" in told.text
     assert len(told.trials) == 12
 
 
@@ -140,5 +140,5 @@ def test_trials_that_are_in_no_figure_are_not_among_those_that_count() -> None:
     first, *others = blocks_with(short=12, calm=8, cost_ratio=1.0)
     results: Any = (replace(first, outcome=Outcome.INVALID), *others)
     (told,) = (each for each in notices(Golden(MATRIX, results).data("x")) if "(contention)" in each.text)
-    assert f"{arm_name(first.trial.arm)} " in told.text
-    assert re.search(rf"{re.escape(arm_name(first.trial.arm))} [0-9]+ of 19\b", told.text)
+    assert f"{arm_name(first.trial.arm)}: " in told.text
+    assert re.search(rf"{re.escape(arm_name(first.trial.arm))}: [0-9]+ of 19\b", told.text)
