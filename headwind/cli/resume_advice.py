@@ -254,13 +254,14 @@ def _details(matrix: Matrix, more: More, unverified: Collection[str]) -> list[st
         ]
         still = f"Blocks still to run (minimum {matrix.repeat.least}): {listed(missing)}"
         doubtful = names([each for each in more.missing if each in unverified])
+        them = names([each for each in more.missing if each not in unverified]) if doubtful else "them"
         but = f", but hardly {doubtful}, where most trials were not verified" if doubtful else ""
         guesses = names([each for each in more.missing if each in more.guesses])
         guess = f" (a guess: no trial has run in {guesses})" if guesses else on_lanes(more.lanes)
         if {*more.missing} <= {*unverified}:
             found.append(f"{still}; hardly any time will complete them, because most trials were not verified.")
         else:
-            found.append(f"{still}; {about(more.budget_s or 0)} will probably complete them{guess}{but}.")
+            found.append(f"{still}; {about(more.budget_s or 0)} will probably complete {them}{guess}{but}.")
     for ids, what in ((more.short, needed_text(matrix)), (more.slow, "a sure result")):
         if ids:
             another = about(matrix.repeat.budget_s or 0)

@@ -29,7 +29,7 @@ from headwind.verdicts.assumptions import WarningKind
 from headwind.verdicts.findings import Finding
 from headwind.verdicts.verdict import Verdict
 
-NEAR = 1.25  # up to this difference, an unclear cell names the metric by which it is likely
+NEAR = 1.25  # an unclear cell names a metric by which it is likely, if its interval ends below this ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +115,13 @@ def _claim(finding: Finding, *, is_tie: bool) -> tuple[str, str]:
 
 
 def _narrowest(known: Known) -> Finding | None:
-    """The finding by another metric that bounds an unclear difference far better, if no metric is sure."""
+    """The narrowest of the likely findings by other metrics, if no metric is sure and the primary one is unclear."""
     if not known.is_by_primary or known.certainty is not Certainty.UNCLEAR:
         return None
-    best = known.narrowest
-    return best if most_apart(best.comparison.interval) <= NEAR < known.most_apart else None
+    apart = {each.metric: most_apart(each.comparison.interval) for each in known.line.findings.values()}
+    likely = [each for each in known.line.findings.values() if certainty_of(each) is Certainty.LIKELY]
+    best = min(likely, key=lambda each: apart[each.metric], default=None)
+    return best if best and apart[best.metric] <= NEAR else None
 
 
 def _likely(known: Known) -> Iterator[str]:

@@ -7,6 +7,7 @@ Pure.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -98,11 +99,12 @@ def _unproven(data: RunData) -> Iterator[str]:
     others = sum(count for fault, count in faults.items() if not fault.endswith(LATE))
     may_share = has_lanes and 2 * others > len(unproven)  # a network that changes runs alone
     advice = (
-        f"something else used the CPUs: run again on a quieter machine{', or with `--lanes 1`' * may_share}" if waited
+        f"CPUs were probably short: run again on a quieter machine{', or with `--lanes 1`' * may_share}" if waited
         else "the report lists what each of them measured"
     )  # fmt: skip
     of = counted(len(data.results), "attempt")
     yield (
-        f"the network was not verified in {len(unproven)} of {of}, above the limit of {most:.0f}; failed checks: "
-        f"{named}. These attempts {again}are excluded from all figures, but so many make the exit status 1; {advice}"
+        f"the network was not verified in {len(unproven)} of {of}, above the limit of {math.floor(most)}; failed "
+        f"checks: {named}. These attempts {again}are excluded from all figures, but so many make the exit status 1; "
+        f"{advice}"
     )

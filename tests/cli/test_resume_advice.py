@@ -63,7 +63,8 @@ def test_more_time_is_not_promised_to_a_network_that_was_not_verified(tmp_path: 
     ]
     with fake.recorded(tmp_path, matrix, results) as run:
         (line,) = [line for line in how_to_resume(run, RunData.of(run)) if "Blocks still to run" in line]
-    assert line.endswith(f"complete them, but hardly {delay.profile.name}, where most trials were not verified.")
+    names = f"{clean.profile.name}, but hardly {delay.profile.name}"
+    assert line.endswith(f"complete {names}, where most trials were not verified.")
 
 
 def test_nothing_is_sure_in_a_network_that_did_not_change(tmp_path: Path) -> None:

@@ -111,6 +111,12 @@ def test_what_the_narrowest_metric_adds_to_an_unclear_cell(
     assert cell.notes == (() if not note else (note.format(by=OTHERS[0].label),))
 
 
+def test_a_likely_metric_is_named_however_little_the_first_one_leaves_open() -> None:
+    """`1.02x slower to 1.10x faster` alone, while the mean completion time was likely 1.20x [1.12, 1.24]."""
+    cell = cell_of(known_of(line(finding(0.98, 1.10), finding(1.12, 1.24, metric=OTHERS[0]))), {})
+    assert cell.notes == (f"likely HTTP/3 1.18x [1.12, 1.24] by {OTHERS[0].label}",)
+
+
 def test_below_the_fewest_blocks_nothing_is_claimed() -> None:
     known = known_of(line(finding(*OPEN, blocks=1)))
     assert (known.has_interval, known.needs, known.certainty) == (False, 8, Certainty.UNCLEAR)

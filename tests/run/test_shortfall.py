@@ -154,7 +154,7 @@ def test_attempts_in_which_a_host_stood_still_ask_for_a_quieter_machine() -> Non
     ]  # fmt: skip
     said = shortfall(matrix, [*results, *still])
     assert ". These attempts are excluded" in said, "some are the last at their trials"
-    assert said.endswith("; something else used the CPUs: run again on a quieter machine")
+    assert said.endswith("; CPUs were probably short: run again on a quieter machine")
     several = [replace(each, place=Place(lane=number)) for number, each in enumerate([*results, *still])]
     assert shortfall(matrix, several) == f"{said}, or with `--lanes 1`"
     late = replace(check, quantity="change_late_s")
