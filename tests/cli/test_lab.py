@@ -152,7 +152,7 @@ def test_a_busy_machine_does_not_make_a_run_fail(fake_lab: Lab) -> None:
     summary = (fake_lab.folders[-1] / "summary.md").read_text()
     assert "had to wait for CPU time (contention): " in summary
     for name in ("HTTP/1.1", "HTTP/2", "HTTP/3"):
-        assert f"{name} 4 of 4" in summary
+        assert f"{name}: 4 of 4" in summary
 
 
 def test_a_broken_trial_is_written_down_as_what_it_was_and_run_again(fake_lab: Lab) -> None:
