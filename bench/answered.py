@@ -22,6 +22,8 @@ from headwind.model import Result
 from headwind.report.certainty import Certainty, certainty_of, known_of, most_apart
 from headwind.run.data import RunData
 from headwind.run.journal import Run
+from headwind.verdicts.findings import Finding
+from headwind.verdicts.judgement import Line
 
 
 def after(data: RunData, limit_s: float) -> RunData:
@@ -42,7 +44,7 @@ def answered(data: RunData, within: float) -> dict[str, int]:
     ]  # fmt: skip
     bounded = [
         each for each in known
-        if each not in sure and most_apart(each.narrowest.comparison.interval) <= within
+        if each not in sure and most_apart(narrowest(each.line).comparison.interval) <= within
     ]  # fmt: skip
     trials = Counter(result.trial.block.id for result in data.latest)
     arms = {result.trial.block.id: len(result.trial.block.order) for result in data.latest}
@@ -53,6 +55,11 @@ def answered(data: RunData, within: float) -> dict[str, int]:
         "sure": len(sure),
         "sure or bounded": len(sure) + len(bounded),
     }
+
+
+def narrowest(line: Line) -> Finding:
+    """The finding by the judged metric that bounds the difference best; that by the primary one if equal."""
+    return min(line.findings.values(), key=lambda finding: most_apart(finding.comparison.interval))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

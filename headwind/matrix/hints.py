@@ -334,8 +334,8 @@ def _meant(slip: Slip, root: type[BaseModel], tree: Any) -> Iterator[Path]:
         yield from ((*slip.path[:-1], key) for key in both)
     elif not isinstance(slip.mistake, UnknownKey):
         return
-    elif nowhere.of_unknown(slip.path, level) == nowhere.LIVE or (
-        slip.path[0] == "workloads" and of_files(str(slip.path[-1]), value_at(tree, slip.path), _around(level))
+    elif nowhere.of_unknown(slip.path, level) == nowhere.LIVE or of_files(
+        slip.path, value_at(tree, slip.path), _around(level)
     ):
         yield from ((*slip.path[:-1], key) for key in level.keys)
     elif model := level.kind_as_key(str(slip.path[-1]), value_at(tree, slip.path)):
@@ -362,7 +362,7 @@ def _of_unknown(path: Path, above: Sequence[Level]) -> str:
         found := of_condition(path[:-1], level, above[0].written)
         or of_tc(path, value)
         or of_other_model(path, beside)
-        or (path[0] == "workloads" and of_files(key, value, beside))
+        or of_files(path, value, beside)
         or of_other_tools(path, value, beside, above[-2:][0].written)
         or of_place(path, beside)
         or _of_count(path, value, beside)

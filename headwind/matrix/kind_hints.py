@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from headwind.format import enumerated
-from headwind.matrix.levels import Level, kind_of
+from headwind.matrix.levels import Level, Path, kind_of
 from headwind.matrix.shapes import as_objects, is_objects, shown, takes
 from headwind.matrix.spelling import form, synonym
 from headwind.matrix.units import SIZE, Mistake, quoted
@@ -30,10 +30,10 @@ def as_kind(key: str, value: Any, level: Level) -> str:
     return f"the kind is a key: did you mean {shown(needed | own | {'kind': key})}?{note}"
 
 
-def of_files(key: str, value: Any, beside: Mapping[Any, Any]) -> str:
+def of_files(path: Path, value: Any, beside: Mapping[Any, Any]) -> str:
     """Hint for a list of files that a workload has under another key than `paths`; empty for others."""
     is_list = isinstance(value, list) and value and all(isinstance(each, str) for each in value)
-    if form(key) not in FILES or not is_list or "paths" in beside:
+    if path[0] != "workloads" or form(str(path[-1])) not in FILES or not is_list or "paths" in beside:
         return ""
     is_of_objects = beside.get("kind") == "objects"
     return f"did you mean `paths`?{'' if is_of_objects else ' it is a key of `kind: objects`'}"

@@ -115,7 +115,7 @@ def _with_blackouts(least: Shortest, profile: Profile, answered_s: float, links:
             continue
         room = max(link.room for link in profile.links(direction))
         passed_s = answered_s + _link_s(links[direction], room * FRAME_BYTES)
-        for start_s, end_s in islice(_blackouts(profile.link(direction), changes), MOST_BLACKOUTS):
+        for start_s, end_s in islice(blackouts(profile.link(direction), changes), MOST_BLACKOUTS):
             if seconds <= start_s + passed_s:
                 break
             seconds += max(0.0, min(end_s - start_s, TIMEOUT_S[1]) - passed_s)
@@ -124,7 +124,7 @@ def _with_blackouts(least: Shortest, profile: Profile, answered_s: float, links:
     return found
 
 
-def _blackouts(first: Link, changes: Steps) -> Iterator[tuple[float, float]]:
+def blackouts(first: Link, changes: Steps) -> Iterator[tuple[float, float]]:
     """Begin and end in seconds of every time in which a direction drops all packets."""
     if any(map(_loses_all, (first, *changes.links))):
         yield from ((start_s, end_s) for start_s, end_s, link in spans(first, changes) if _loses_all(link))

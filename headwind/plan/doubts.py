@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 from headwind.arm import UNKNOWN, Protocol, Role
 from headwind.format import arm_name, as_written, counted, duration, enumerated, measured, setting
 from headwind.matrix.profile import another_unit
 from headwind.matrix.reader import KeyPath, left_out, located, networks_of_sweeps, swept_keys
-from headwind.matrix.shortest import Shortest, probing, shortest, unfinished
+from headwind.matrix.shortest import Shortest, blackouts, probing, shortest, unfinished
 from headwind.matrix.units import quoted
 from headwind.matrix.values import TCP_CONGESTION
 from headwind.model import Condition, Matrix, Result, slowed
@@ -23,7 +24,17 @@ from headwind.proof.spans import ended_early
 from headwind.settings import SHIPPED_STREAM_BYTES, Settings, Windows
 from headwind.verdicts.congestion import confounded, control_of
 from headwind.workloads.h2load import IDLE_S, H2load
-from impair.profile import NEXT_PACKET, SHORTEST_SPAN_S, Direction, GilbertElliott, Link, Loss, Profile, Spells, Steps
+from impair.profile import (
+    NEXT_PACKET,
+    SHORTEST_SPAN_S,
+    Changes,
+    Direction,
+    GilbertElliott,
+    Link,
+    Profile,
+    Spells,
+    Steps,
+)
 from impair.queues import Fifo
 
 IN_ORDER = "With a rate of netem, jitter keeps packets in order: a late one delays those sent right after it"
@@ -142,7 +153,9 @@ def _outages(matrix: Matrix) -> Iterator[str]:
         return
     loaded = [each.profile for each in matrix.conditions if each.workload.program == H2load.program]
     for profile in {each.name: each for each in loaded}.values():
-        longest_s = max((_outage_s(profile, direction, matrix.timeout_s) for direction in Direction), default=0.0)
+        longest_s = max(
+            _outage_s(profile.link(direction), profile.changes(direction), matrix.timeout_s) for direction in Direction
+        )
         if longest_s >= IDLE_S:
             yield (
                 f"{quoted(profile.name)} has an outage of {duration(round(longest_s, 1))}: h2load closes a QUIC "
@@ -151,19 +164,16 @@ def _outages(matrix: Matrix) -> Iterator[str]:
             )
 
 
-def _outage_s(profile: Profile, direction: Direction, timeout_s: float) -> float:
-    """The longest time in s without any packet that changes cause in one direction; 0 without one."""
-    changes = profile.changes(direction)
+def _outage_s(first: Link, changes: Changes | None, timeout_s: float) -> float:
+    """The longest time in s in which a direction lets no packet pass, by its changes; 0 without one."""
     if not isinstance(changes, Steps):
         return 0.0
-    end_s = timeout_s if changes.period_s is None else changes.period_s
-    longest_s, began_s = 0.0, None
-    for moment_s, link in zip((*changes.moments_s, end_s), (*changes.links, profile.link(direction)), strict=True):
-        is_out = link.loss == Loss(1.0) and moment_s < end_s
-        if began_s is not None and not is_out:
-            longest_s, began_s = max(longest_s, moment_s - began_s), None
-        elif began_s is None and is_out:
-            began_s = moment_s
+    until_s = timeout_s if changes.period_s is None else min(timeout_s, 2 * changes.period_s)  # then all recurs
+    longest_s = began_s = ended_s = 0.0
+    for start_s, end_s in takewhile(lambda blackout: blackout[0] < until_s, blackouts(first, changes)):
+        began_s = began_s if start_s == ended_s else start_s
+        ended_s = min(end_s, timeout_s)
+        longest_s = max(longest_s, ended_s - began_s)
     return longest_s
 
 

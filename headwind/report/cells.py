@@ -118,10 +118,9 @@ def _narrowest(known: Known) -> Finding | None:
     """The narrowest of the likely findings by other metrics, if no metric is sure and the primary one is unclear."""
     if not known.is_by_primary or known.certainty is not Certainty.UNCLEAR:
         return None
-    apart = {each.metric: most_apart(each.comparison.interval) for each in known.line.findings.values()}
     likely = [each for each in known.line.findings.values() if certainty_of(each) is Certainty.LIKELY]
-    best = min(likely, key=lambda each: apart[each.metric], default=None)
-    return best if best and apart[best.metric] <= NEAR else None
+    best = min(likely, key=lambda each: most_apart(each.comparison.interval), default=None)
+    return best if best and most_apart(best.comparison.interval) <= NEAR else None
 
 
 def _likely(known: Known) -> Iterator[str]:

@@ -80,16 +80,6 @@ class Known:
         """True if there are enough blocks for an interval; otherwise there is no claim."""
         return self.finding.comparison.interval.n >= self.needs
 
-    @property
-    def most_apart(self) -> float:
-        """The largest ratio that is still possible by the deciding metric."""
-        return most_apart(self.finding.comparison.interval)
-
-    @property
-    def narrowest(self) -> Finding:
-        """The judged metric that bounds the difference best; the primary one if equal."""
-        return min(self.line.findings.values(), key=lambda finding: most_apart(finding.comparison.interval))
-
 
 def known_of(line: Line) -> Known:
     """The knowledge about a comparison: by the primary metric, or by the first sure metric if that one is not sure.

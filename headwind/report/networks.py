@@ -94,11 +94,11 @@ def _changes(profile: Profile) -> Iterator[str]:
     """
     if rebinding := profile.rebinding:
         yield f"another {rebinding.kind} of the client at {setting('at_s', rebinding.at_s)}"
-    texts = {direction: _change(profile.changes(direction)) for direction in Direction}
-    if len({*texts.values()}) == 1:
-        yield from (f"{text} both ways" for text in {*texts.values()} if text)
+    changes = {direction: text for direction in Direction if (text := _change(profile.changes(direction)))}
+    if len(changes) == len(Direction) and len({*changes.values()}) == 1:
+        yield f"{changes[Direction.DOWNLINK]} both ways"
     else:
-        yield from (f"{text} on the {direction.value}" for direction, text in texts.items() if text)
+        yield from (f"{text} on the {direction.value}" for direction, text in changes.items())
 
 
 def _change(changes: Changes | None) -> str:

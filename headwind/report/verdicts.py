@@ -102,8 +102,12 @@ def stalled_text(finding: Finding) -> str:
     if not stalls:
         return ""
     counts = zip(sides(finding), (stalls, completion.stalled(-finding.verdict.favours)), strict=True)
-    named = (f"{arm_name(arm)} {count} of {completion.n}" for arm, count in counts if count)
-    return f"unfinished trials: {', '.join(named)}"
+    return f"unfinished trials: {_of_blocks(counts, completion.n)}"
+
+
+def _of_blocks(counts: Iterable[tuple[Arm, int]], blocks: int) -> str:
+    """Numbers of trials by arm: `HTTP/3 3 of 60, HTTP/2 5 of 60`; without arms that have none."""
+    return ", ".join(f"{arm_name(arm)} {count} of {blocks}" for arm, count in counts if count)
 
 
 def toward(interval: Interval, side: int) -> Interval:
@@ -273,8 +277,7 @@ def metric_title(metric: Metric, conditions: Iterable[Condition], matrix: Matrix
 
 def unfinished_text(line: Line) -> str:
     """Arms with unfinished trials: `HTTP/1.1 3 of 9`; empty if all finished."""
-    arms = zip((line.pair.new, line.pair.base), line.unfinished, strict=True)
-    return ", ".join(f"{arm_name(arm)} {count} of {line.blocks}" for arm, count in arms if count)
+    return _of_blocks(zip((line.pair.new, line.pair.base), line.unfinished, strict=True), line.blocks)
 
 
 def open_text(item: Open, name: str) -> str:

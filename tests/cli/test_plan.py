@@ -147,6 +147,7 @@ def test_the_plan_notes_a_network_that_stays_changed(tmp_path: Path) -> None:
         ("{1s: {both: {loss: 100%}}}", "59 s"),
         ("{1s: {both: {loss: 100%}}, 30.9s: {}}", ""),
         ("{1s: {both: {loss: 99%}}, 50s: {}}", ""),
+        ("{1s: {both: {loss: 100%, duplicate: 50%}}, 50s: {}}", ""),
     ],
 )
 def test_the_plan_notes_an_outage_that_ends_connections_of_quic_alone(tmp_path: Path, at: str, outage: str) -> None:
@@ -167,7 +168,7 @@ def test_the_plan_notes_an_outage_that_ends_connections_of_quic_alone(tmp_path: 
 def test_the_plan_notes_where_nginx_as_installed_would_be_slower(
     tmp_path: Path, arms: str, size: str, is_noted: bool
 ) -> None:
-    """A default that nobody installs, found only under Method: a file took 2.5 s, as installed 5.9 s."""
+    """A default that no server is installed with, found only under Method: a file took 2.5 s, as installed 5.9 s."""
     near = "near: {both: {delay: 1ms}, downlink: {rate: 100mbit}}"
     train = "train: {both: {delay: 35ms}, downlink: {rate: 20mbit}}"
     text = f"arms: {{h1: {{protocol: h1}}, {arms}}}\nrepeat: 9\nprofiles: {{{near}, {train}}}\n"

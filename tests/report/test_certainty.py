@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from bench.answered import narrowest
 from headwind.arm import H1, H2, H3, Role
 from headwind.report.cells import cell_of
 from headwind.report.certainty import Certainty, certainty_of, known_of, most_apart
@@ -59,7 +60,7 @@ def test_where_the_primary_metric_is_not_sure_one_that_is_speaks() -> None:
     assert known_of(line(likely, second)).finding is second
     known = known_of(line(unclear, replace(second, survives=False)))
     assert (known.certainty, known.finding) == (Certainty.UNCLEAR, unclear)
-    assert known.most_apart == pytest.approx(1.4)
+    assert most_apart(known.finding.comparison.interval) == pytest.approx(1.4)
 
 
 @pytest.mark.parametrize(
@@ -86,8 +87,8 @@ def test_what_another_metric_surely_says_otherwise_is_named(
 
 def test_the_narrowest_metric_bounds_a_difference_that_the_primary_one_leaves_open() -> None:
     wide, narrow = finding(0.5, 2.1), finding(0.98, 1.10, metric=OTHERS[0])
-    assert known_of(line(wide, narrow)).narrowest is narrow
-    assert known_of(line(narrow)).narrowest is narrow
+    assert narrowest(line(wide, narrow)) is narrow
+    assert narrowest(line(narrow)) is narrow
 
 
 @pytest.mark.parametrize(
