@@ -321,8 +321,9 @@ def test_a_version_negotiation_proves_a_quic_server() -> None:
 
 @pytest.mark.parametrize(("answer", "complaint"), [(None, "does not answer"), (b"hello, hello", "not a Version Neg")])
 def test_anything_else_does_not(answer: bytes | None, complaint: str) -> None:
+    patience_s = QUIC_TIMEOUT_S if answer else 0.2
     with listening(socket.SOCK_DGRAM, udp(answer, 1)) as probes, pytest.raises(ServerIsGone, match=complaint):
-        probes.quic(1)
+        replace(probes, quic_timeout_s=patience_s).quic(1)
 
 
 def test_a_refusal_of_plain_http_proves_a_tls_server() -> None:
