@@ -105,7 +105,7 @@ lab-down: $(RUNTIME) ## Remove Docker containers and networks left behind by ear
 lab-sbom: $(RUNTIME) docker ## Write the software bill of materials, sbom.cdx.json: all image packages and Python packages, with versions and licences
 	@exec $(PY) lab.py sbom $(or $(ARGS),sbom.cdx.json)
 
-lab-faults: $(DEV) docker ## Test Headwind itself: start runs, inject 200 faults at random moments, and print a table of lost results and of containers and networks left behind
+lab-faults: $(DEV) docker ## Test Headwind itself: start runs, inject 200 faults at random moments, and print a table of lost results and leftover containers and networks
 	@exec $(PY) bench/faults.py $(ARGS)
 
 ##@ The code

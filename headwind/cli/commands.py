@@ -232,7 +232,7 @@ def command_advise(options: argparse.Namespace) -> int:
 
 
 def command_compare(options: argparse.Namespace) -> int:
-    """Compare two runs: which protocols became faster or slower relative to the others? Exit with 3 if any slowed."""
+    """Compare two runs: which protocols became faster or slower relative to the others? Exit with 3 if one slowed."""
     from headwind.cli.console import console
     from headwind.cli.runs import run_folders
     from headwind.report.compare.changes_json import changes_text

@@ -84,7 +84,7 @@ def how_to_try(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--matrix",
         metavar="FILE",
-        help="matrix file that defines your server; the check then also fetches the files of the matrix's `content`",
+        help="matrix file that defines your server; the files of its `content` are fetched as well",
     )
 
 
@@ -99,8 +99,8 @@ def how_to_report(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--output",
         metavar="FILE",
-        help="one run: write the page to FILE as well as to report.html; several runs: write it to FILE (default: "
-        "a file next to the first run's folder, named after the runs)",
+        help="write the page to FILE: for one run in addition to report.html; for several instead of to a file next to "
+        "the first run's folder, named after the runs",
     )
 
 
@@ -119,7 +119,7 @@ def how_to_publish(command: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="RUN",
         help="folder or id of a run whose matrix has the key `published`, as in the runs of `lab.py experiments`; if "
-        "several runs cover the same published number, the one named last counts",
+        "several runs cover the same published number, the last run given counts",
     )
     command.add_argument("--write", metavar="FILE", help="write to this .md or .html file instead of the terminal")
 

@@ -51,6 +51,7 @@ from headwind.matrix.presets import NETWORKS
 from headwind.matrix.profile import ProfileKeys, of_moment
 from headwind.matrix.proposals import PROPOSAL
 from headwind.matrix.shapes import (
+    as_objects,
     count_and_size,
     of_condition,
     of_entries,
@@ -320,7 +321,8 @@ def _purpose(path: Path, slip: Slip, level: Level) -> str:
     field = level.model.model_fields.get(str(path[-1])) if level.model else None
     written = level.written[path[-1]] if isinstance(level.written, dict) else None
     if path[-1] == "requests" and (both := count_and_size(written)):
-        return f"did you mean `{shown(both)[1:-1]}`?"
+        has_sizes = "size" in level.keys
+        return f"did you mean {f'`{shown(both)[1:-1]}`' if has_sizes else shown(as_objects(written, {}))}?"
     has_unit = isinstance(written, str) and re.fullmatch(r"[0-9.]+ *(?!e[0-9])[A-Za-z%]{1,8}", written)
     if not field or not has_unit or not slip.mistake.hint.startswith("a whole number"):
         return ""

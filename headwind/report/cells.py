@@ -115,16 +115,21 @@ def _claim(finding: Finding, *, is_tie: bool) -> tuple[str, str]:
 
 
 def _narrowest(known: Known) -> Finding | None:
-    """The narrowest of the likely findings by other metrics, if no metric is sure and the primary one is unclear."""
-    if not known.is_by_primary or known.certainty is not Certainty.UNCLEAR:
+    """The narrowest of the likely findings by other metrics, if no metric is sure.
+
+    If the primary one is likely, only those by which another arm leads, or any arm where it is a tie.
+    """
+    if not known.is_by_primary or known.certainty is Certainty.SURE:
         return None
     likely = [each for each in known.line.findings.values() if certainty_of(each) is Certainty.LIKELY]
+    if known.certainty is Certainty.LIKELY:
+        likely = [each for each in likely if leader(each) not in (None, leader(known.line.primary))]
     best = min(likely, key=lambda each: most_apart(each.comparison.interval), default=None)
     return best if best and most_apart(best.comparison.interval) <= NEAR else None
 
 
 def _likely(known: Known) -> Iterator[str]:
-    """Another metric by which an unclear comparison is likely."""
+    """Another metric by which a comparison is likely, if it is unclear or another result by the primary one."""
     if (best := _narrowest(known)) is None:
         return
     if verdict_of(best).favours:

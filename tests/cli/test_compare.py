@@ -202,9 +202,16 @@ def test_an_order_is_no_change_of_the_matrix(tmp_path: Path, usual: str, capsys:
     turned = replace(MATRIX, conditions=MATRIX.conditions[::-1], arms=PLAIN[::-1])
     again = recorded(tmp_path / "again", dict.fromkeys(PLAIN, 1.0), turned)
     assert lab.main(["compare", usual, again, "--strict"]) == 0
-    told = capsys.readouterr().out
+    told = " ".join(capsys.readouterr().out.split())
     assert "matrix:" not in told
     assert "only in" not in told
+    assert "both runs have the same seed" in told
+
+
+def test_runs_of_two_seeds_need_no_word_on_them(tmp_path: Path, usual: str, capsys: pytest.CaptureFixture[str]) -> None:
+    other = recorded(tmp_path / "other", dict.fromkeys(PLAIN, 1.0), replace(MATRIX, seed=MATRIX.seed + 1))
+    assert lab.main(["compare", usual, other]) == 0
+    assert "same seed" not in capsys.readouterr().out
 
 
 def test_what_only_one_run_has_is_named(tmp_path: Path, usual: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -132,3 +132,21 @@ def test_only_what_survives_among_all_comparisons_is_sure(name: str) -> None:
         if known.certainty is Certainty.SURE and known.verdict is not Verdict.TIE:
             assert {*sides(known.finding)} <= {H1, H2, H3, *data.matrix.arms}
             assert known.verdict.is_clear
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "notes"),
+    [
+        ((0.98, 1.02), (1.12, 1.24), ("likely HTTP/3 1.18x [1.12, 1.24] by {by}",)),
+        ((1.10, 1.20), (0.82, 0.90), ("likely HTTP/2 1.16x [1.11, 1.22] by {by}",)),
+        ((1.10, 1.20), (1.12, 1.24), ()),
+        ((1.10, 1.20), (0.98, 1.02), ()),
+    ],
+)
+def test_a_likely_result_does_not_hide_another_likely_lead(
+    first: tuple[float, float], other: tuple[float, float], notes: tuple[str, ...]
+) -> None:
+    """A likely tie by total time stood alone while HTTP/3 likely led by mean completion time."""
+    cell = cell_of(known_of(line(finding(*first), finding(*other, metric=OTHERS[0]))), {})
+    assert cell.certainty is Certainty.LIKELY
+    assert [each for each in cell.notes if " by " in each] == [note.format(by=OTHERS[0].label) for note in notes]

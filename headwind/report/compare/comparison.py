@@ -59,6 +59,13 @@ class Comparison:
         return list(_only(self.before, self.after))
 
     @property
+    def same_seed(self) -> str:
+        """A sentence on what runs of one seed cannot show; empty if the seeds differ."""
+        if self.before.matrix.seed != self.after.matrix.seed:
+            return ""
+        return "both runs have the same seed: that shows changes sooner, but the second does not confirm the first"
+
+    @property
     def unknown(self) -> Sequence[Change]:
         """Counted changes that are unknown."""
         return [change for change in self.counted if change.is_unknown]

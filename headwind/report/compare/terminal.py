@@ -52,7 +52,7 @@ def print_changes(comparison: Comparison, console: Console) -> None:
     for kind, changes in kinds:
         for line in rest(changes, found.fewest):
             print_line(f"{kind}{line}")
-    for line in only_sentences(comparison.only):
+    for line in filter(None, (*only_sentences(comparison.only), comparison.same_seed)):
         print_line(line)
     for warning in warnings(comparison.before, comparison.after):
         print_line(f"! {warning}", "yellow")
