@@ -67,7 +67,7 @@ WORKLOADS = "workloads: {page: {requests: 10, connections: 2}}"
         ("[h1, h3]", "h1, h3", 2, "did you mean [h1, h3]?"),
         ("[h1, h3]", "[h1, HTTP/3]", 2, "did you mean `h3`?"),
         ("connections: 2", "size: 15kB", 4, "`size` is a key of workloads of another kind: add `kind: objects`"),
-        ("requests: 10,", "path: /4kb, requests: 4 x 15kB,", 4, "did you mean {kind: objects, requests: 4, size: 15kB}?"),
+        ("requests: 10,", "path: /4kb, requests: 4 x 9kB,", 4, "did you mean {kind: objects, requests: 4, size: 9kB}?"),
         ("requests: 10, connections: 2", "kind: objects, requests: 10, size: 15 KB", 4, "did you mean `15kB`?"),
         ("connections: 2", "connections: 2, repeat: 3", 4, "at the top of the file, next to `workloads`"),
         (PROFILES, f"{PROFILES}\ntimeout: 1,5s", 4, "did you mean `1.5s`?"),
