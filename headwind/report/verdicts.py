@@ -23,6 +23,7 @@ from headwind.verdicts.pending import Open
 from headwind.verdicts.stats import Interval, fewest_blocks
 from headwind.verdicts.verdict import Rule, Top, Verdict, winner
 
+NO_BLOCK = "has no complete block"
 LEAST_FOR_FORECAST = 2  # blocks
 USUAL_MARGIN = 1 + Rule().margin_ratio
 HUNDREDS = 100  # blocks that a forecast calls hundreds, at least
@@ -287,12 +288,18 @@ def open_text(item: Open, name: str) -> str:
     min`.
     """
     if not item.n:
-        return f"{name} has no complete block"
+        return f"{name} {NO_BLOCK}"
     pairs = item.counted
     verb, by = "is" if len(pairs) == 1 else "are", " by any metric" if len(item.judged) > 1 else ""
     checks = f"the self-check{'s' if len(pairs) > 1 else ''} " if item.is_of_checks else ""
     state = "without a result" if item.is_of_checks else f"not sure{by}"
     return f"{name}: {checks}{names_of(pairs)} {verb} {state}; {more_text(item)}"
+
+
+def open_names(item: Open) -> list[str]:
+    """The names of an open condition's comparisons: `HTTP/3 against HTTP/2`, `self-check HTTP/2 (again) against ...`."""
+    check = "self-check " if item.is_of_checks else ""
+    return [f"{check}{names_of([pair])}" for pair in item.counted]
 
 
 def names_of(pairs: Iterable[Pair]) -> str:
@@ -307,27 +314,32 @@ def has_forecast(item: Open) -> bool:
 
 
 def more_text(item: Open) -> str:
+    """`more_texts` as one text."""
+    return "; ".join(more_texts(item))
+
+
+def more_texts(item: Open) -> list[str]:
     """Forecast until all of a condition is sure: `about 9 more blocks (likely 4 to 30), which take 4 min`.
 
     Or its missing blocks.
     If one of its comparisons is probably settled earlier, that one's forecast comes first: it is the one by which
     the advice on resuming finds the condition that is settled soonest.
     """
+    if not item.n:
+        return [NO_BLOCK]
     if item.missing:
-        return f"{counted(item.missing, 'more block')} needed for the minimum"
+        return [f"{counted(item.missing, 'more block')} needed for the minimum"]
     if not has_forecast(item):
-        return "too few blocks for a forecast"
+        return ["too few blocks for a forecast"]
     count = len(item.counted)
     if item.allows(item.first) and item.first.blocks != item.outlook.blocks:
         first = _forecast_text(item, item.first, f"{_by(item, item.first)} after ".lstrip(), is_limited=False)
-        every = _forecast_text(item, item.outlook, "after ")
-        link = " " if every.startswith("after") else ": "
-        both = "both" if count == 2 else f"all {count}"
-        return f"the soonest of {count} open comparisons will probably be sure {first}; {both}{link}{every}"
+        every = _forecast_text(item, item.outlook)
+        return [f"the first probably sure {first}", f"{'both' if count == 2 else f'all {count}'}: {every}"]
     by = _by(item, item.outlook) if item.outlook.blocks is not None else ""
     every = "all " if count > 1 else ""
     text = _forecast_text(item, item.outlook, f"{every}probably sure{by} after " if by else "")
-    return f"needs {text}" if text.startswith("at least") else text
+    return [f"needs {text}" if text.startswith("at least") else text]
 
 
 def _by(item: Open, outlook: Outlook) -> str:
@@ -385,9 +397,9 @@ def _settled_by_others(data: RunData) -> list[str]:
             found = left.setdefault(line.primary.metric, {})
             found.setdefault(data.matrix.name_of(line.condition), []).append(line.pair)
     return [
-        "These comparisons call for no more blocks, because they are sure by another metric, though not by "
-        f"{metric.label}: {'; '.join(f'{name} ({names_of(pairs)})' for name, pairs in found.items())}. To run "
-        f"until {metric.label} is sure as well, start a new run with `judge: [{metric.key}]` in its matrix file."
+        f"No more blocks go to comparisons that are sure by another metric, though not by {metric.label}: "
+        f"{'; '.join(f'{name} ({names_of(pairs)})' for name, pairs in found.items())}. To run until {metric.label} is "
+        f"sure as well, start a new run with `judge: [{metric.key}]` in its matrix file."
         for metric, found in left.items()
     ]
 

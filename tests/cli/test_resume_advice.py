@@ -207,7 +207,7 @@ def test_the_condition_that_is_settled_soonest_is_named_with_the_forecast_that_m
         "about 1 more block (likely 1 to 4), which takes 5 s",
         "about 29 more blocks (likely 7 to hundreds; the matrix file allows 51), which take 2 min 25 s",
     )
-    said = f"the soonest of 3 open comparisons will probably be sure after {first}; all 3 after {every}"
+    said = f"the first probably sure after {first}; all 3: {every}"
     assert detail == f"  Soonest in delay: {said}."
     assert more_text(data.judgement.open[1]) == said, "the report names another time"
 
