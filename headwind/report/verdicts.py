@@ -297,7 +297,7 @@ def open_text(item: Open, name: str) -> str:
 
 
 def open_names(item: Open) -> list[str]:
-    """The names of an open condition's comparisons: `HTTP/3 against HTTP/2`, `self-check HTTP/2 (again) against ...`."""
+    """The names of an open condition's comparisons, such as `HTTP/3 against HTTP/2`; those of self-checks say so."""
     check = "self-check " if item.is_of_checks else ""
     return [f"{check}{names_of([pair])}" for pair in item.counted]
 
