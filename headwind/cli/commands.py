@@ -232,7 +232,7 @@ def command_advise(options: argparse.Namespace) -> int:
 
 
 def command_compare(options: argparse.Namespace) -> int:
-    """Compare two runs: which protocols became faster or slower relative to the others? Exit with 3 if one slowed."""
+    """Compare two runs: which protocols became faster or slower than others? Exit with 3 if one became slower."""
     from headwind.cli.console import console
     from headwind.cli.runs import run_folders
     from headwind.report.compare.changes_json import changes_text
@@ -315,7 +315,7 @@ def command_try_server(options: argparse.Namespace) -> int:
 
 
 def command_worker(options: argparse.Namespace) -> int:
-    """Until Ctrl-C, make this machine a worker for runs that are started on another machine."""
+    """Make this machine a worker for runs that are started on another one, until Ctrl-C."""
     from headwind.cli.cluster import work
 
     work(options.address, options.name, say, dependencies_of(options))
@@ -323,7 +323,7 @@ def command_worker(options: argparse.Namespace) -> int:
 
 
 def command_images(options: argparse.Namespace) -> int:
-    """Get the container images: from the registry $HEADWIND_REGISTRY if it has them, else by building them."""
+    """Pull the container images from the registry $HEADWIND_REGISTRY, or build those that it lacks."""
     from headwind.testbed.images import IMAGES, ensure_images, push_images
 
     if options.push:

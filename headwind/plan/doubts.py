@@ -40,7 +40,7 @@ from impair.queues import Fifo
 IN_ORDER = "With a rate of netem, jitter keeps packets in order: a late one delays those sent right after it"
 REORDERING = (
     "jitter reorders packets, which can make large transfers by HTTP/3 several times slower (docs/findings.md). To "
-    "keep packets in order, give the profile a `rate`, however high, and no `queue: {kind: ...}`"
+    "keep packets in order, give the profile any `rate`, and no `queue: {kind: ...}`"
 )
 MOST_LOST = 0.9  # on average: above it hardly any packet arrives, and retransmissions are lost as well
 
@@ -100,7 +100,7 @@ def _pipelining(matrix: Matrix) -> Iterator[str]:
         workloads = f"workload{'s' * (len(names) > 1)} {enumerated(map(quoted, names))}"
         yield (
             f"HTTP/1.1 pipelines the requests of the {workloads}, because `streams` is above 1; browsers do not "
-            "pipeline. To send one request at a time, add an arm, such as `arms: {h1-one: {protocol: h1, streams: 1}}`"
+            "pipeline. To send one request at a time, add to the matrix `arms: {h1-one: {protocol: h1, streams: 1}}`"
         )
 
 

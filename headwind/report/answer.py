@@ -115,8 +115,8 @@ def _is_single(metric: Metric, workloads: Iterable[Workload]) -> bool:
 
 
 def _defined(metric: Metric) -> str:
-    """The metric with its definition: `total time: until the last request is done`."""
-    return f"{metric.label}: {metric.meaning}" if metric.meaning else metric.label
+    """The metric with its definition: `total time (until the last request is done)`."""
+    return f"{metric.label} ({metric.meaning})" if metric.meaning else metric.label
 
 
 def _in_short(matrix: Matrix, workload: Workload, metrics: Sequence[Mapping[str, float]]) -> str:

@@ -35,7 +35,10 @@ def drift_text(data: RunData, usual: Mapping[Key, float]) -> str:
     worst = max(middles, key=lambda at: abs(math.log(middles[at])))
     if abs(math.log(middles[worst])) < math.log1p(DRIFT_RATIO):
         limit = setting("drift_ratio", DRIFT_RATIO)
-        return f"Times did not drift: in each tenth of the run, their median was within {limit} of the whole run's."
+        return (
+            "Over all networks together, times did not drift: their median in each tenth of the run was within "
+            f"{limit} of the whole run's."
+        )
     of_arms: dict[Arm, list[float]] = {}
     for arm, relative in slices[worst]:
         of_arms.setdefault(arm, []).append(relative)

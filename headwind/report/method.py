@@ -17,6 +17,7 @@ from headwind.settings import Windows
 from headwind.verdicts.findings import rule_of
 from headwind.verdicts.verdict import FEWEST_STALLS
 from impair.profile import Direction, Profile
+from servers.objects import size_of
 
 
 def method(data: RunData) -> Iterator[str]:
@@ -101,6 +102,8 @@ def _workloads(data: RunData) -> Iterator[str]:
     protocols = {arm.protocol.value for arm in data.matrix.arms if "streams" not in dict(arm.overrides.workload)}
     for workload in dict.fromkeys(condition.workload for condition in data.matrix.conditions):
         yield f"The workload `{workload.name}`: {workload.sentence(protocols)}{served_text(workload)}"
+        if not workload.files and size_of(workload.object_path()) is None:
+            yield f"The bytes of {workload.object_path()} were counted, but not compared: only the server knows them."
     if site := data.matrix.content:
         files = f"{counted(len(site.files), 'file')}, {counted(site.bytes, 'byte')} in total"
         yield f"The content is a folder with {files}; the hash of all names and files is {site.sha256[:12]}."
@@ -141,15 +144,11 @@ def _verdicts(data: RunData) -> Iterator[str]:
         "A comparison of A against B takes ln(time of B / time of A) in each block, and then the median of "
         f"these, with its distribution-free {setting('confidence_ratio', rule.confidence)} interval (order "
         f"statistics). If the whole interval of the ratio is above {1 + rule.margin_ratio:g}, A is faster; "
-        f"below 1/{1 + rule.margin_ratio:g}, slower; between them, tied. If the interval excludes 1 but has "
-        f"{1 + rule.margin_ratio:g} or its inverse in it, the lead may be under {slight}; otherwise the result is "
-        "unclear. A protocol that finishes in significantly more blocks is ahead, however slow it is. One with "
-        f"clearly more unfinished trials (at least {FEWEST_STALLS} more, and over "
-        f"{setting('stall_ratio', rule.stall_ratio)} of the blocks) is never faster or tied. A result is "
-        "sure if its evidence survives e-BH, a correction for "
-        "multiple comparisons: at most 10 % of all sure verdicts, over all metrics together, are expected to be false. "
-        "Likely: a lead or a tie that fails this correction or is CPU-bound (in at least half of its blocks), or a "
-        f"lead that may be under {slight}."
+        f"below 1/{1 + rule.margin_ratio:g}, slower; between them, tied. If it only excludes 1, the lead may be under "
+        f"{slight}. A protocol that finishes in significantly more blocks is ahead, however slow it is. A protocol "
+        f"with at least {FEWEST_STALLS} more unfinished trials, and over {setting('stall_ratio', rule.stall_ratio)} "
+        "of the blocks, is never called faster or tied. A result is sure if it survives e-BH, a correction for "
+        "multiple comparisons: at most 10 % of all sure results, over all metrics together, are expected to be wrong."
     )
     if text := dependence_text(data.judgement.dependence):
         yield f"Intervals assume independent blocks. {text[0].upper()}{text[1:]}."
@@ -172,10 +171,8 @@ def _budgets(data: RunData) -> str:
 
 def _analysis() -> Iterator[str]:
     yield (
-        "Medians are over trials. Trials that timed out or failed count as slower than all that finished. If the "
-        "median falls on a trial that timed out, it is a bound (“> 60 s”); if it falls on a failed one, there is no "
-        "median (“not completed”). Rates are then not given. If only one of the two middle trials timed out, the "
-        "median is a bound, too."
+        "Medians are over trials. Trials that timed out or failed count as slower than all that finished, so a median "
+        "may be a bound (“> 60 s”: of trials that timed out) or missing (“not completed”: of trials that failed)."
     )
     yield (
         "Trials whose network was not verified (invalid) and trials that failed because of the "

@@ -42,7 +42,7 @@ class Standing:
     medians: Mapping[Arm, Observed]  # of the primary metric, for every arm that gave data
     timeouts: Mapping[Arm, int]  # number of timeouts
     untimed: Mapping[Arm, int]  # number of trials that ended without doing their work
-    more: str  # "about 9 more until all are sure", the forecast of its blocks; empty if all are settled
+    more: str  # "about 9 more until every comparison is sure", the forecast of its blocks; empty if all are settled
 
     @property
     def blocks(self) -> int:
@@ -146,7 +146,7 @@ def forecast_of(item: Open) -> str:
     if not has_forecast(item):
         return ""
     if item.outlook.blocks:
-        return f"about {item.outlook.blocks:,} more until all are sure"
+        return f"about {item.outlook.blocks:,} more until every comparison is sure"
     least = item.outlook.low
     return f"{f'at least {least:,}' if least else 'hundreds'} more until all are sure"
 

@@ -204,7 +204,7 @@ def _attempt_notices(data: RunData) -> Iterator[TrialNote]:
         yield TrialNote("repeated, because the lab failed at an earlier attempt, which stays on record", _ids(broken))
     data_ = [result for result in data.latest if is_data(result)]
     if short := [result for result in data_ if lacked_cpus(result)]:
-        yield TrialNote(f"{WAITED}: {by_arm(data_, short)}; all are compared", _ids(short))
+        yield TrialNote(f"{WAITED}: {by_arm(data_, short)}; none is excluded", _ids(short))
 
 
 def _ids(results: Sequence[Result]) -> tuple[str, ...]:

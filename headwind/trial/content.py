@@ -130,9 +130,12 @@ def wrong_content(trial: Trial, answer: Mapping[str, Any], fetched: Fetched | No
 
 
 def not_compared(trial: Trial, fetched: Fetched | None) -> str:
-    """The reason why the content could not be compared; empty if it was."""
+    """The reason why the content could not be compared; empty if it was, or if only a user's own server knows it."""
     name = _compared(trial)
-    if _object_bytes(trial) is None or fetched is None:
+    is_known = _object_bytes(trial) is not None
+    if not is_known and trial.arm.server.program:
+        return ""
+    if not is_known or fetched is None:
         return f"the content of {name} is not known: servers/objects.py has no such object"
     if fetched.error:
         return f"{name} could not be fetched for comparison: {fetched.error}"

@@ -366,7 +366,7 @@ def test_a_matrix_that_judges_no_total_time_names_the_metric_that_it_compares_by
     page = parse(render(data, 0.0))
     assert "Ratio of 95th percentile per request over downlink loss" in words(section(page, "sweeps"))
     answer = words(section(page, "answer"))
-    assert "Compared by 95th percentile per request: " in answer
+    assert "Compared by 95th percentile per request (" in answer
     assert "Protocol ahead, and speed ratio by 95th percentile per request" in answer
     assert "total time; one mark per trial" in answer.lower()
     out = io.StringIO()

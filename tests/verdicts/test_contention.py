@@ -130,7 +130,7 @@ def test_the_report_counts_trials_that_lacked_processors_by_arm() -> None:
     results: Any = tuple(blocks_with(short=12, calm=8, cost_ratio=1.0))
     (told,) = (each for each in notices(Golden(MATRIX, results).data("x")) if "(contention)" in each.text)
     assert told.line.startswith("12 trials had to wait for CPU time (contention): HTTP/")
-    assert told.line.endswith("; all are compared")
+    assert told.line.endswith("; none is excluded")
     assert "HTTP/1.1: 0 of 20" in told.text
     assert "HTTP/3: 12 of 20" in told.text
     assert len(told.trials) == 12
