@@ -271,6 +271,10 @@ def _own_slips(name: str, arm: ArmKeys, server: Server, program: Program) -> Ite
 def _lacking_keys(name: str, own: Mapping[str, Any], workloads: Mapping[str, WorkloadKeys]) -> Iterator[Slip]:
     """Mistakes of an arm's keys that some workloads do not have, each once."""
     for field, value in own.items():
+        if alike := [load for load, keys in workloads.items() if field in type(keys).same_for_all]:
+            message = f"{quoted(field)} of the workload {quoted(alike[0])} is the same for all arms"
+            yield Slip(("arms", name, field), Mistake(message, "remove it from this arm, or write a second workload"))
+            continue
         having = [load for load, keys in workloads.items() if field in type(keys).model_fields]
         lacking = {load: keys.model.kind_key() for load, keys in workloads.items() if load not in having}
         if not lacking:
@@ -292,7 +296,8 @@ def _workload_slips(name: str, arm: ArmKeys, workloads: Mapping[str, WorkloadKey
     for load, written in workloads.items():
         workload = _with_overrides(arm, written.workload(load))
         over = workload.over(arm.protocol.value)
-        for field in own.keys() & type(written).model_fields & {each.name for each in fields(workload)}:
+        named = own.keys() & type(written).model_fields & {each.name for each in fields(workload)}
+        for field in named - type(written).same_for_all:
             if getattr(over, field) != getattr(workload, field) and field not in reported:
                 reported.add(field)
                 message = f"`{field}: {own[field]}` has no effect on {arm.protocol}"

@@ -122,7 +122,7 @@ def _raised_windows(matrix: Matrix) -> Iterator[str]:
         yield (
             f"nginx as installed sends at most {SHIPPED_STREAM_BYTES >> 10} KB per round trip on a stream of HTTP/3, "
             f"which would slow it down in {quoted(name)}{others}; the lab's has larger windows (docs/windows.md). "
-            "To measure both, add an arm `h3-as-shipped: {protocol: h3, settings: as-shipped}`"
+            "To measure both, add an arm `h3-as-shipped: {protocol: h3, settings: {server: as-shipped}}`"
         )
 
 

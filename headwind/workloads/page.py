@@ -315,7 +315,7 @@ class PageKeys(PageLoadKeys):
     """A page with pictures, in a browser."""
 
     model: ClassVar[type[Workload]] = Page
-    same_for_all: ClassVar[frozenset[str]] = PageLoadKeys.same_for_all | {"size"}
+    same_for_all: ClassVar[frozenset[str]] = PageLoadKeys.same_for_all | {"size", "requests"}
 
     kind: Literal["page"] = key("the kind of the workload")
     requests: Annotated[int, whole(1, MOST_RESOURCES)] = key("number of pictures, all requested at once")

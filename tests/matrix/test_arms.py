@@ -124,6 +124,22 @@ def test_a_server_that_cannot_serve_an_arm_is_refused(arm: str, workload: str, m
     assert message in str(refusal(with_other, tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("key", "workload"),
+    [
+        ("requests: 5", "{kind: page, requests: 10, size: 10kB}"),
+        ("streams: 5", "{kind: streams, streams: 10, size: 10kB}"),
+    ],
+)
+def test_a_key_that_is_the_same_for_all_arms_is_refused(key: str, workload: str, tmp_path: Path) -> None:
+    """An arm's `requests` of a page ended `validate` with a traceback."""
+    arms = f"protocols: [h2]\narms:\n  h2-few: {{protocol: h2, {key}}}\n"
+    text = f"{arms}profiles: {{far: {{both: {{delay: 20ms}}}}}}\nworkloads: {{large: {workload}}}\n"
+    (found,) = refusal(text, tmp_path).complaints
+    assert found.message == f"`{key.partition(':')[0]}` of the workload `large` is the same for all arms"
+    assert found.line == 3
+
+
 @pytest.mark.parametrize("server", ["caddy", "mine"])
 def test_typing_errors_come_before_what_a_server_cannot_do(server: str, tmp_path: Path) -> None:
     own = "servers: {mine: {image: x, protocols: [h3]}}\n" if server == "mine" else ""
