@@ -25,6 +25,7 @@ from headwind.plan.minimum import at_most, guessed, minimum_s, too_few_blocks, w
 from headwind.plan.scheduler import Scheduler
 from headwind.proof import bursts
 from headwind.run.earlier import earlier_results
+from headwind.verdicts.pairs import pairs_of
 from headwind.verdicts.search import fewest_for
 
 MORE_LANES = "The run measures how much CPU its trials need, and may then open more lanes, up to {}."
@@ -64,7 +65,9 @@ def _table(matrix: Matrix, trials: Sequence[Trial], forecast: Forecast, *, is_on
     for condition in matrix.conditions:
         seconds.append(forecast.trials_s(trial for trial in trials if trial.block.condition == condition))
         learnt = sum(forecast.learnt.get((condition.id, arm), 0) for arm in matrix.arms_in(condition))
+        is_partial = any((condition.id, arm) not in forecast.learnt for arm in matrix.arms_in(condition))
         source = counted(learnt, "earlier trial") if learnt else "no earlier run: a guess"
+        source += ", partly a guess" if learnt and is_partial else ""
         table.add_row(
             escape(matrix.name_of(condition)),
             blocks_text(matrix.repeat).removesuffix(" blocks"),
@@ -120,12 +123,14 @@ def _print_time(matrix: Matrix, blocks: Sequence[Block], scheduler: Scheduler, o
     place = f"on {lanes} lanes (testbeds in parallel)" if lanes > 1 else "on one lane"
     if not matrix.repeat.is_adaptive:
         longest_s = start_s + sum(matrix.timeout_s + around_s(trial) for block in blocks for trial in block.trials())
-        most = f"; about {about(longest_s)} if every trial times out" if longest_s > whole_s else ""
+        one = " on one lane" if lanes > 1 else ""
+        most = f"; about {about(longest_s)}{one} if every trial times out" if longest_s > whole_s else ""
         out.print(f"{trials}, about {about(whole_s)} {place}{most}")
         return
     checks = ", with self-checks" if matrix.selfcheck else ""
     least = f"{counted(matrix.repeat.least, 'block')} of each {matrix.place}{checks}"
-    more = f"; more blocks follow {_until(matrix)}" if matrix.repeat.least < matrix.repeat.most else ""
+    may_follow = matrix.repeat.least < matrix.repeat.most and any(pairs_of(matrix, each) for each in matrix.conditions)
+    more = f"; more blocks follow {_until(matrix)}" if may_follow else ""
     budget_s, longest_s = matrix.repeat.budget_s, start_s + sum(at_most(each_s, guesses).values())
     if budget_s is not None and whole_s > budget_s:
         more = f": more than the budget of {duration(budget_s)}"
@@ -143,6 +148,8 @@ def _print_search(matrix: Matrix, reports: Path, out: Console) -> None:
     assert search is not None
     forecast = Forecast(matrix.rules, earlier_results(matrix, reports))
     fewest = fewest_for(len(conditions), matrix.repeat.confidence)
+    if fewest > matrix.repeat.most:
+        out.print(f"no value can be decided: that takes {fewest} blocks, and `max` is {matrix.repeat.most}")
     ends = [
         forecast.block_s(plan_block(matrix, condition, 0)) * fewest for condition in (conditions[0], conditions[-1])
     ]
@@ -158,4 +165,4 @@ def _print_search(matrix: Matrix, reports: Path, out: Console) -> None:
 def _until(matrix: Matrix) -> str:
     budget_s = matrix.repeat.budget_s
     over = f"the budget of {duration(budget_s)} ends or " if budget_s is not None else ""
-    return f"until {over}every comparison is sure"
+    return f"until {over}{'the crossover is found' if matrix.find else 'every comparison is sure'}"

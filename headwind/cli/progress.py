@@ -102,8 +102,10 @@ class Reporter:
 
     def _print_alone(self, condition: Condition) -> None:
         """Print why a condition's next blocks run without others, or that they no longer do."""
-        is_short, where = self._scheduler.needs.is_short(condition), self._scheduler.matrix.name_of(condition)
-        if self._scheduler.lanes == 1 or is_short == (condition.id in self._alone):
+        needs, where = self._scheduler.needs, self._scheduler.matrix.name_of(condition)
+        was_short = condition.id in self._alone
+        is_short = needs.is_short(condition) or (was_short and needs.runs_alone(condition))
+        if self._scheduler.lanes == 1 or is_short == was_short:
             return
         self._alone ^= {condition.id}
         alone = (
@@ -160,7 +162,9 @@ class Reporter:
         text = f"each line is a block that has ended ({of}): {matrix.place}, number, {' or '.join(labels)}"
         if matrix.selfcheck:
             name = matrix.selfcheck.arm.name
-            text += f" (self-checks: {name}-again repeats {name}, {name}-slower has a network made slower)"
+            checks = [f"{name}-again repeats {name}"] * bool(matrix.selfcheck.again)
+            checks += [f"{name}-slower has a network made slower"] * bool(matrix.selfcheck.slower)
+            text += f" (self-checks: {', '.join(checks)})" if checks else ""
         self._out.print(escape(text), highlight=False)
 
     def _now(self) -> str:
@@ -190,7 +194,8 @@ class Reporter:
         lanes = scheduler.lanes_for([name for name, cost_s in costs.items() if cost_s])
         if warning := what_a_budget_settles(matrix, costs, guesses, start_s, lanes, unverified):
             self._out.print(escape(warning), highlight=False)
-        for note in changes_missed(matrix, scheduler.forecast):
+        rows = (row for each in matrix.conditions for row in scheduler.judge.rows_of(each.id).values())
+        for note in changes_missed(matrix, scheduler.forecast, (result for row in rows for result in row.values())):
             self._out.print(escape(note), highlight=False)
         if matrix.repeat.is_adaptive and (earlier := scheduler.settled()):
             self._settled |= earlier.keys()

@@ -30,6 +30,7 @@ from headwind.verdicts.pending import Open
 from headwind.verdicts.stats import fewest_blocks
 
 NO_RESULT = "will probably make no more comparisons sure"
+NO_CHECK = "will probably settle no more self-checks"
 MOST_BUDGETS = 4  # that are tried until one is enough
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -51,7 +52,7 @@ def how_to_resume(run: Run, data: RunData, cluster: str | None = None) -> list[s
     more = _enough(run, data, More.of(scheduler, data.still_open), known)
     effect = "" if is_done or not (text := _effect(scheduler, more)) else f"; {text}"
     details = [] if is_done else _details(matrix, more, scheduler.unverified)
-    resume = "To resume anyway:" if effect.endswith(NO_RESULT) else "Resume with:"
+    resume = "To resume anyway:" if effect.endswith((NO_RESULT, NO_CHECK)) else "Resume with:"
     return [f"{why}{effect}.", *details, resume, f"  {_command(run, more.budget_s, cluster)}"]
 
 
@@ -119,6 +120,7 @@ class More:
     start_s: float = 0.0
     incomplete: Mapping[str, int] = field(default_factory=dict)  # blocks that ran without data of every arm
     lanes: int = 1  # for which the forecast holds
+    is_of_checks: bool = False  # nothing but self-checks is open
 
     @property
     def settled(self) -> list[str]:
@@ -159,7 +161,8 @@ class More:
         found = cls(budget_s, costs, short, slow, beyond, (), soonest, missing, guesses, scheduler.start_s, incomplete)
         named = {*found.settled, *short, *slow, *beyond, *missing}
         later = [each.condition.id for each in _wanted(still_open) if each.condition.id not in named]
-        return replace(found, later=later, lanes=scheduler.lanes_for(missing))
+        is_of_checks = all(each.is_of_checks for each in _wanted(still_open)) and not missing
+        return replace(found, later=later, lanes=scheduler.lanes_for(missing), is_of_checks=is_of_checks)
 
 
 def _command(run: Run, budget_s: float | None, cluster: str | None) -> str:
@@ -173,13 +176,17 @@ def _why_done(data: RunData) -> list[str]:
     matrix = data.matrix
     if not matrix.repeat.is_adaptive or data.searched or not data.judgement.compared:
         return []
-    left = [pair for item in data.judgement.open for pair in item.pairs]
-    if left:
-        are = "is" if len(left) == 1 else "are"
-        open_ = f"{counted(len(left), 'comparison')} {are} not sure within `max` ({matrix.repeat.most})"
+    pairs = [pair for item in data.still_open for pair in item.pairs]
+    left = [pair for pair in pairs if not pair.is_check]
+    if pairs:
+        what = "comparison" if left else "self-check"
+        are = "is" if len(left or pairs) == 1 else "are"
+        open_ = f"{counted(len(left or pairs), what)} {are} not sure within `max` ({matrix.repeat.most})"
         return [f"No blocks are left to run: {open_}; raise it in a new run."]
     if early := [data.matrix.name_of(each) for each in matrix.conditions if each.id in data.unchanged]:
         return [f"No blocks are left to run; nothing can be sure in {listed(early)}, where trials {TOO_EARLY}."]
+    if other := [data.matrix.name_of(each) for each in matrix.conditions if each.id in data.network_doubts]:
+        return [f"No blocks are left to run; nothing can be sure in {listed(other)}: not the requested network."]
     if bound := [line for line in data.judgement.compared if line.is_cpu_bound]:
         are = "is" if len(bound) == 1 else "are"
         return [f"No blocks are left to run; {counted(len(bound), 'comparison')} {are} CPU-bound, so at most likely."]
@@ -194,6 +201,8 @@ def _why_done(data: RunData) -> list[str]:
 
 def _why(matrix: Matrix, data: RunData) -> str:
     """The reason to resume a run that ended by itself."""
+    if matrix.find:
+        return "The search is not finished"
     left = [pair for item in data.still_open for pair in item.pairs if not pair.is_check]
     never = [line for line in data.judgement.compared if line.condition.id in data.unchanged or line.is_cpu_bound]
     if left or never:
@@ -203,12 +212,10 @@ def _why(matrix: Matrix, data: RunData) -> str:
         judged = {each for item in data.judgement.open for each in item.judged}
         by = " by at least one metric" if len(judged) > 1 else ""
         return f"{sure} of {counted(every, 'comparison')} {verb} sure{by}"
-    if matrix.find:
-        return "The search is not finished"
     if short := data.short:
         of = counted(len(matrix.conditions), matrix.place)
         verb = "has" if len(short) == 1 else "have"
-        return f"{len(short)} of {of} {verb} fewer than the {matrix.repeat.least} blocks requested"
+        return f"{len(short)} of {of} {verb} fewer than the {counted(matrix.repeat.least, 'block')} requested"
     return "Self-checks are still open"
 
 
@@ -217,9 +224,10 @@ def _effect(scheduler: Scheduler, more: More) -> str:
     matrix = scheduler.matrix
     if not matrix.repeat.is_adaptive:
         done, total = scheduler.counts
-        return f"{counted(total - done, 'trial')} are left, about {about(scheduler.expected_s(1))} on one lane"
+        are = "is" if total - done == 1 else "are"
+        return f"{counted(total - done, 'trial')} {are} left, about {about(scheduler.expected_s(1))} on one lane"
     if more.budget_s is None or matrix.repeat.budget_s is None:
-        return "it then runs until everything is sure"
+        return "it then runs until " + ("the crossover is found" if matrix.find else "everything is sure")
     if matrix.find:
         return f"{about(more.budget_s)} more may narrow it"
     names = {condition.id: matrix.name_of(condition) for condition in matrix.conditions}
@@ -227,12 +235,13 @@ def _effect(scheduler: Scheduler, more: More) -> str:
     if more.missing and not fitting:
         return ""  # too few blocks for a forecast
     if not fitting:
-        return f"another {about(more.budget_s)} {NO_RESULT}"
+        return f"another {about(more.budget_s)} {NO_CHECK if more.is_of_checks else NO_RESULT}"
     which = "" if len(fitting) == len(names) else f" ({listed([names[each] for each in fitting])})"
     of = counted(len(names), matrix.place)
     few = listed([names[each] for each in more.missing])
     below = f"; too early to say for {few} (fewer than {matrix.repeat.least} blocks)" if few else ""
-    return f"another {about(more.budget_s)} may make more comparisons sure in {len(fitting)} of {of}{which}{below}"
+    may = "settle self-checks" if more.is_of_checks else "make more comparisons sure"
+    return f"another {about(more.budget_s)} may {may} in {len(fitting)} of {of}{which}{below}"
 
 
 def _details(matrix: Matrix, more: More, unverified: Collection[str]) -> list[str]:

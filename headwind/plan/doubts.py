@@ -393,13 +393,16 @@ def spells_of(matrix: Matrix, forecast: Forecast) -> Iterator[str]:
 def changes_missed(matrix: Matrix, forecast: Forecast, earlier: Iterable[Result] = ()) -> Iterator[str]:
     """A note for each condition whose trials may end before its network changes.
 
-    They do if most of the `earlier` ones did, or if the forecast is hardly longer: it errs by a third.
+    They do if most of the `earlier` ones did, or, without earlier ones, if the forecast is hardly longer: it errs by a
+    third.
     """
-    early = ended_early(earlier)
+    earlier = list(earlier)
+    early, ran = ended_early(earlier), {result.trial.block.condition.id for result in earlier}
     for condition, trial_s in _trial_seconds(matrix, forecast):
         moments_s = _moments_s(condition.profile)
         known = early.get(condition.id)
-        if not moments_s or not (known or min(moments_s) >= trial_s / FORECAST_ERROR):
+        may_end = condition.id not in ran and bool(moments_s) and min(moments_s) >= trial_s / FORECAST_ERROR
+        if not moments_s or not (known or may_end):
             continue
         ended = (
             f"{sum(known)} of {counted(len(known), 'earlier trial')} ended before that"

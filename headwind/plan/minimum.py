@@ -108,12 +108,13 @@ def what_a_budget_settles(
     is_known = set(short).isdisjoint(affordable(costs, left_s))
     first = min(longest, key=lambda name: longest[name])
     alone = f" ({names[first]} alone may need {about(start_s + longest[first])})"
+    left, more = (" left", " more") if len(costs) < len(matrix.conditions) else ("", "")  # of a resumed run
     where = (
-        f" in {listed([names[name] for name in short])}, so nothing would be sure there" if fitting
-        else f" in any {matrix.place}{alone}, so nothing would be sure" if len(costs) > 1
-        else ", so nothing would be sure"
+        f" in {listed([names[name] for name in short])}, so nothing{more} would be sure there" if fitting
+        else f" in any {matrix.place}{left}{alone}, so nothing{more} would be sure" if len(costs) > 1
+        else f", so nothing{more} would be sure"
     )  # fmt: skip
-    every = f" for {'both' if len(costs) == 2 else f'all {len(costs)}'} {matrix.place}s" if len(costs) > 1 else ""
+    every = f" for {'both' if len(costs) == 2 else f'all {len(costs)}'} {matrix.place}s{left}" if len(costs) > 1 else ""
     doubtful = [names[name] for name in costs if name in unverified]
     but = f", but hardly for {listed(doubtful)}, where most trials were not verified" if doubtful else ""
     return (

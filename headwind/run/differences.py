@@ -91,6 +91,7 @@ def what_changed(files: tuple[str, str], matrix: Sequence[str], setup: Sequence[
     other = f" {files[0]} is not the same matrix as {files[1]}." if matrix else ""
     lines = "".join(f"\n  {line}" for line in (*(f"matrix: {line}" for line in matrix), *setup))
     undo = "To resume with the run's own matrix, name none" if matrix else "Revert these changes"
+    undo += " and revert the other changes" if matrix and setup else ""
     return f"its trials would not be comparable.{other} Changed:{lines}\n{undo}, or start a new run."
 
 
@@ -117,6 +118,7 @@ def _settings(matrix: Matrix) -> dict[str, dict[str, str]]:
                 else {}
             ),
             **_repetition_settings(matrix.repeat),
+            **({"judge": ", ".join(matrix.judge)} if matrix.judge is not None else {}),
             "timeout": as_written("timeout_s", matrix.timeout_s),
             "seed": str(matrix.seed),
             "congestion.tcp": matrix.congestion.tcp,

@@ -168,7 +168,7 @@ def test_a_users_own_server_is_made_fresh_by_its_program_and_reached_on_its_port
 def test_an_answer_that_only_a_users_own_server_knows_is_counted_and_not_compared() -> None:
     """Its trials were lab errors, although docs/matrix.md allows any path."""
     known = own_trial()
-    condition = replace(known.block.condition, workload=replace(known.workload, path="/api/items?page=2"))
+    condition = replace(known.block.condition, workload=H2load("api", 1000, 100, 100, path="/api/items?page=2"))
     with fake_path(World()) as path:
         mine, _ = own_path(path)
         result = run_trial(mine, replace(known, block=replace(known.block, condition=condition)), RULES)

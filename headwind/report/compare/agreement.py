@@ -54,10 +54,12 @@ def _joined(letters: Sequence[str]) -> str:
 def change_figures(change: Change, side: int = 1) -> str:
     """A change as text: `▼ 0.84x [0.80, 0.88]`. Up is better; hollow if it does not survive e-BH, or is slight.
 
-    For a ratio, the candidate's factor, or the baseline's (side -1).
+    For a ratio, the candidate's factor, or the baseline's (side -1). Of a change in how many trials finish no factor.
     """
     favours, settled = change.verdict.favours * side, change.survives and not change.verdict.is_slight
     mark = _MARKS[favours, settled] if favours else "=" if change.verdict is Verdict.TIE else "?"
+    if change.verdict.is_completion:
+        return f"{mark} {'more' if favours > 0 else 'fewer'} finished"
     return f"{mark} {interval_text(toward(change.interval, side))}"
 
 
@@ -120,10 +122,11 @@ def certainty(change: Change) -> Certainty:
     return Certainty.SURE if change.favours else Certainty.LIKELY if change.is_likely else Certainty.UNCLEAR
 
 
-def machine_sentences(changes: Changes) -> list[str]:
+def machine_sentences(changes: Changes, *, is_same_setup: bool = True) -> list[str]:
     """Changes that all arms share: `the machine was 2.2 times slower: all arms alike in 4 of 4 conditions`.
 
-    By the primary metric, or by another if that one does not show it; one sentence for each direction.
+    By the primary metric, or by another if that one does not show it; one sentence for each direction. If a setting
+    of the matrix differs (`is_same_setup` is False), that may be the cause as well.
     """
     seen: dict[Condition, Shared] = {}
     for each in changes.shared:
@@ -131,6 +134,7 @@ def machine_sentences(changes: Changes) -> list[str]:
     conditions = len({change.condition for change in changes.arms if all(change.trials)})
     return [
         _machine([each for each in seen.values() if each.favours == favours], favours, conditions)
+        + ("" if is_same_setup else "; the machine, or a setting that differs")
         for favours in (-1, 1)
         if any(each.favours == favours for each in seen.values())
     ]
@@ -159,16 +163,22 @@ def outcome(changes: Changes) -> list[str]:
                 for condition in dict.fromkeys(each.condition for each in own)
             )
             arm, other = who
-            doubt = f", or {arm_name(other)} better (cannot be distinguished with two arms)" if other else ""
+            doubt = f", or {arm_name(other)} better (cannot be distinguished here)" if other else ""
             lines.append(f"{arm_name(arm)} {word}{_sizes(own)}{doubt}: {where}")
     return lines
 
 
 def _sizes(found: Sequence[RatioChange]) -> str:
-    """The size of the change, as a factor of the arm that changed: ` (0.66x to 0.84x)`; empty if unknown."""
-    sizes = [toward(each.interval, toward_changed(each)[-1]).ratios[0] for each in found]
+    """The size of the change, as a factor of the arm that changed: ` (0.66x to 0.84x)`; empty if unknown.
+
+    Of a change in how many trials finish, only its direction.
+    """
+    timed = [each for each in found if not each.verdict.is_completion]
+    sizes = [toward(each.interval, toward_changed(each)[-1]).ratios[0] for each in timed]
     known = [size for size in sizes if size is not None and math.isfinite(size)]
-    return f" ({range_text(known)})" if known else ""
+    ended = {each.verdict.favours * toward_changed(each)[-1] for each in found if each.verdict.is_completion}
+    parts = [*([range_text(known)] if known else []), *(f"{'more' if up > 0 else 'fewer'} finished" for up in ended)]
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def rest(changes: Sequence[Change], fewest: int) -> list[str]:
@@ -228,7 +238,7 @@ def _lacks(unknown: Sequence[Change], fewest: int, ambiguous: Collection[Conditi
     if differing := [change for change in unfinished if change.finishing_differs]:
         yield f"more trials did not finish in one run than in the other ({_places(differing, ambiguous)})"
     if both := [change for change in unfinished if not change.finishing_differs]:
-        yield f"too many trials did not finish in both runs ({_places(both, ambiguous)})"
+        yield f"too many trials did not finish ({_places(both, ambiguous)})"
     if wide:
         largest = max(most_apart(change.interval) for change in wide)
         size = f"too few blocks to rule out a change above {WIDE_RATIO:.2f}x, up to {two(largest)}x is possible"

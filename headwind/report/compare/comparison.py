@@ -59,9 +59,15 @@ class Comparison:
         return list(_only(self.before, self.after))
 
     @property
+    def is_same_setup(self) -> bool:
+        """True if no setting of the matrix differs."""
+        return not list(different_settings(self.before.matrix, self.after.matrix))
+
+    @property
     def same_seed(self) -> str:
-        """A sentence on what runs of one seed cannot show; empty if the seeds differ."""
-        if self.before.matrix.seed != self.after.matrix.seed:
+        """A sentence on what runs of one seed cannot show; empty if the seeds differ, or if netem took none."""
+        are_seeded = self.before.was_seeded and self.after.was_seeded
+        if not are_seeded or self.before.matrix.seed != self.after.matrix.seed:
             return ""
         return "both runs have the same seed: that shows changes sooner, but the second does not confirm the first"
 
@@ -106,19 +112,25 @@ def compared(earlier: Run, later: Run, *, absolute: bool) -> Comparison:
     arms in one.
     """
     before, after = RunData.of(earlier), RunData.of(later)
-    results = same_networks(before, after), after.latest
-    asked, _ = _asked_of_both(before, after)
-    found = with_unmeasured(changes(after.matrix, *results), asked, *results)
+    found = changes_between(before, after)
     if not found.arms:
+        asked, _ = _asked_of_both(before, after)
         lacking = "arm" if asked.conditions else "condition"
         settings = "; an arm's settings and its server's image are part of it" if asked.conditions else ""
         raise UsageError(f"{before.id} and {after.id} have no {lacking} in common{settings}: nothing can be compared")
     if not (found.ratios or absolute):
         raise UsageError(
-            f"{before.id} and {after.id} have no two arms in common, and one arm alone cannot be distinguished "
-            "from the machine; --absolute compares its values anyway"
+            f"{before.id} and {after.id} have no comparison of two arms in common, and single arms cannot be "
+            "distinguished from the machine; --absolute compares their values anyway"
         )
     return Comparison(before, after, found, absolute)
+
+
+def changes_between(before: RunData, after: RunData) -> Changes:
+    """All changes between two runs, with everything that both should have measured and one did not as unknown."""
+    results = same_networks(before, after), after.latest
+    asked, _ = _asked_of_both(before, after)
+    return with_unmeasured(changes(after.matrix, *results), asked, *results)
 
 
 def _asked_of_both(before: RunData, after: RunData) -> tuple[Matrix, dict[str, tuple[int, int]]]:

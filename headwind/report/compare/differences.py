@@ -62,6 +62,7 @@ def _settings(matrix: Matrix) -> Iterator[tuple[str, str]]:
     yield "overrides", "; ".join(override_texts(matrix.arms)) or "none"
     yield "blocks", blocks_text(repeat)
     yield "time budget", "none" if repeat.budget_s is None else duration(repeat.budget_s)
+    yield "judged metrics", ", ".join(matrix.judge) if matrix.judge is not None else "default"
     yield "margin", as_written("margin_ratio", repeat.margin_ratio)
     yield "confidence", as_written("confidence_ratio", repeat.confidence)
     yield "timeout", as_written("timeout_s", matrix.timeout_s)
@@ -70,7 +71,7 @@ def _settings(matrix: Matrix) -> Iterator[tuple[str, str]]:
     yield "congestion control of QUIC", matrix.congestion.quic
     yield "windows and buffers of the server", matrix.settings.server.value
     yield "windows and buffers of h2load", matrix.settings.client.value
-    yield "self-check", f"{check.arm} again and slower" if check else "none"
+    yield "self-check", str(check.arm) if check else "none"
     for role in ("again", "slower"):
         yield f"self-check {ARROW} {role}", ", ".join(getattr(check, role) if check else ()) or "none"
 

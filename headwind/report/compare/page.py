@@ -24,16 +24,18 @@ from headwind.report.compare.agreement import (
     outcome,
     rest,
 )
-from headwind.report.compare.comparison import same_networks
+from headwind.report.compare.comparison import changes_between
 from headwind.report.compare.differences import conditions_apart, differing_facts
 from headwind.report.html import charts, templating
 from headwind.report.html.pictures import heading, interval_domain, limit, trial_mark
 from headwind.report.times_table import Row, summary_table
+from headwind.report.verdicts import first_judged
 from headwind.run.data import RunData, latest_of
-from headwind.verdicts.changes import ArmChange, Changes, RatioChange, changes
+from headwind.verdicts.changes import ArmChange, Changes, RatioChange
 from headwind.verdicts.findings import Finding, judged_metrics
 from headwind.verdicts.judgement import Judgement, Line
 from headwind.verdicts.pairs import Pair
+from headwind.verdicts.verdict import Verdict
 
 MOST_PICTURED = 20_000  # trials; with more, the distributions would make the page heavy
 LONG_VALUE = 24  # characters: a longer value is written once, and then referred to
@@ -178,15 +180,16 @@ def _judged(
     domain: tuple[float, float],
     changed: Mapping[Metric, RatioChange],
 ) -> Judged:
-    cells, verdicts = [], []
+    cells, found = [], dict[Metric, list[tuple[str, Verdict]]]()
     for member in members:
         line, picture = member.lines.get((condition, pair)), Markup()
         if line and line.blocks:
             finding = line.primary
-            verdicts.append((member.letter, finding.counted))
+            found.setdefault(finding.metric, []).append((member.letter, finding.counted))
             picture = _interval(f"{anchor}-{member.letter}", member, finding, domain)
         cells.append((line, picture))
-    return Judged(pair, cells, accord(verdicts), changed)
+    verdicts = next(iter(found.values()), [])
+    return Judged(pair, cells, accord(verdicts) if len(found) == 1 else Accord(), changed)
 
 
 def _interval(anchor: str, member: Member, finding: Finding, domain: tuple[float, float]) -> Markup:
@@ -207,8 +210,7 @@ def _changes(members: Sequence[Member]) -> Changes:
     """For two runs, the changes in the second, as `lab.py compare` finds them."""
     if len(members) != 2:
         return Changes((), (), ())
-    before, after = (member.data for member in members)
-    return changes(after.matrix, same_networks(before, after), after.latest)
+    return changes_between(*(member.data for member in members))
 
 
 def _pictures(
@@ -254,7 +256,7 @@ def _summary(members: Sequence[Member], groups: Sequence[Group], changed: Change
         yield "These runs have no condition in common: nothing in them can be compared."
         return
     yield f"{units.counted(len(members), 'run')}, {units.counted(together, 'condition')} in more than one of them."
-    metric = row_text.primaries(_conditions(members))
+    metric = first_judged(line for member in members for line in member.verdicts.compared)
     agreed = [item.accord for group in groups for item in group.judged if item.accord.text]
     against = sum(item.is_contradiction for item in agreed)
     same = sum(item.text.startswith("same") for item in agreed)
@@ -270,7 +272,7 @@ def _summary(members: Sequence[Member], groups: Sequence[Group], changed: Change
         found = ". ".join((*outcome(changed), *rest(changed.ratios, changed.fewest)))
         yield f"From run {members[0].letter} to run {members[1].letter}: {found}."
     for sentence in machine_sentences(changed):
-        yield f"All protocols alike, so no regression: {sentence}."
+        yield f"All protocols alike, so not counted: {sentence}."
 
 
 def _method(members: Sequence[Member]) -> Iterator[str]:

@@ -47,8 +47,8 @@ def print_changes(comparison: Comparison, console: Console) -> None:
     _print_table(found.ratios, console)
     if comparison.absolute:
         _print_table(found.arms, console)
-    for sentence in machine_sentences(found):
-        print_line(sentence + ("" if comparison.absolute else "; not counted as a regression (--absolute counts it)"))
+    for sentence in machine_sentences(found, is_same_setup=comparison.is_same_setup):
+        print_line(sentence + ("" if comparison.absolute else "; not counted (--absolute counts it)"))
     for kind, changes in kinds:
         for line in rest(changes, found.fewest):
             print_line(f"{kind}{line}")
