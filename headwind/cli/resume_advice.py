@@ -204,7 +204,7 @@ def _why(matrix: Matrix, data: RunData) -> str:
     if matrix.find:
         return "The search is not finished"
     left = [pair for item in data.still_open for pair in item.pairs if not pair.is_check]
-    never = [line for line in data.judgement.compared if line.condition.id in data.unchanged or line.is_cpu_bound]
+    never = [line for line in data.judgement.compared if line.condition.id in data.network_doubts or line.is_cpu_bound]
     if left or never:
         every = len(data.judgement.compared)
         sure = sum(line.is_sure for line in data.judgement.compared)

@@ -19,7 +19,7 @@ from headwind.format import arm_name, enumerated, measured
 from headwind.metric import CPU_TIMES, PACKET_GAP, WIRE_BYTES, WIRE_DOWN_BYTES, Metric
 from headwind.model import Condition, Outcome, Result
 from headwind.proof.windows import LIMITED
-from headwind.report.certainty import Certainty, certainty_of
+from headwind.report.certainty import Certainty, certainty_of, verdict_of
 from headwind.report.page_waits import waits
 from headwind.report.ranking import MOST_NAMED, Standing
 from headwind.report.request_progress import Track, handshake_name, track_of
@@ -90,7 +90,8 @@ def _waits(condition: Condition, data: RunData) -> Iterator[str]:
 
 def _sentences(standing: Standing, tracks: Sequence[Track], lines: Sequence[Line], data: RunData) -> Iterator[str]:
     led = [*_leads(standing, lines, data), *_others(standing)]
-    yield from led or (["No sure or likely lead."] if lines else [])
+    by = standing.condition.workload.primary().label
+    yield from led or ([f"No sure or likely lead by {by}."] if lines else [])
     yield from _mostly_handshake(standing, [track.arm for track in tracks])
 
 
@@ -104,6 +105,10 @@ def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator
         certainty = certainty_of(line.primary)
         if leader(line.primary) and line.primary.metric == standing.condition.workload.primary():
             winner, loser = sides(line.primary)
+            if verdict_of(line.primary).is_completion:
+                verb = "finishes" if certainty is Certainty.SURE else "likely finishes"
+                yield f"{arm_name(winner)} {verb} more trials than {arm_name(loser)}."
+                continue
             account = account_of(standing.condition, standing.rows, winner, loser)
             differ = "" if account.cause else difference_text(winner, loser, data.matrix, standing.condition)
             key = certainty, winner, account.cause, account.place, account.window, differ
@@ -133,18 +138,22 @@ def _others(standing: Standing) -> Iterator[str]:
 
     A metric has one sentence, and arms that beat the same ones are named together.
     """
-    losers: dict[tuple[str, Arm], list[str]] = {}
+    losers: dict[tuple[str, Certainty, Arm], list[str]] = {}
     explained = standing.condition.workload.primary()
     found = (finding for known in standing.known for finding in (known.line.primary, *known.others))
     for finding in (each for each in found if leader(each) and each.metric != explained):
         winner, loser = sides(finding)
-        losers.setdefault((finding.metric.label, winner), []).append(arm_name(loser))
-    winners: dict[str, dict[str, list[str]]] = {}
-    for (metric, winner), names in losers.items():
+        losers.setdefault((finding.metric.label, certainty_of(finding), winner), []).append(arm_name(loser))
+    winners: dict[str, dict[tuple[Certainty, str], list[str]]] = {}
+    for (metric, certainty, winner), names in losers.items():
         who = enumerated(names) if len(names) <= MOST_NAMED else f"{len(names)} others"
-        winners.setdefault(metric, {}).setdefault(who, []).append(arm_name(winner))
+        winners.setdefault(metric, {}).setdefault((certainty, who), []).append(arm_name(winner))
     for metric, by_losers in winners.items():
-        leads = (f"{enumerated(ahead)} {'beat' if ahead[1:] else 'beats'} {who}" for who, ahead in by_losers.items())
+        leads = (
+            f"{enumerated(ahead)} {'' if certainty is Certainty.SURE else 'likely '}{'beat' if ahead[1:] else 'beats'} "
+            f"{who}"
+            for (certainty, who), ahead in by_losers.items()
+        )
         yield f"By {metric}, {'; '.join(leads)}."
 
 

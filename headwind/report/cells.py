@@ -12,6 +12,7 @@ from headwind.proof.spans import TOO_EARLY
 from headwind.report.certainty import Certainty, Known, certainty_of, most_apart, slight_text, verdict_of
 from headwind.report.verdicts import (
     MARKS,
+    ahead,
     ahead_text,
     apart_text,
     end,
@@ -23,6 +24,7 @@ from headwind.report.verdicts import (
     reach_text,
     sides,
     stalled_text,
+    withheld_text,
 )
 from headwind.verdicts.assumptions import WarningKind
 from headwind.verdicts.findings import Finding
@@ -107,7 +109,7 @@ def _claim(finding: Finding, *, is_tie: bool) -> tuple[str, str]:
     if finding.verdict.is_completion:
         return f"{winner} finishes more", ahead_text(finding).removeprefix("finished ")
     if is_tie:
-        return "tie", interval_text(interval).removeprefix("? ")
+        return "tie", interval_text(ahead(interval)).removeprefix("? ")
     lead, bracket, ends = ahead_text(finding).partition(" [")
     return f"{winner} {lead}", f"[{ends}" if bracket else ""
 
@@ -153,6 +155,8 @@ def reasons_of(finding: Finding) -> Iterator[str]:
 
 
 def _stalls(finding: Finding) -> Iterator[str]:
+    if withheld := withheld_text(finding):
+        yield withheld
     if verdict_of(finding).favours and (stalls := stalled_text(finding)):
         yield stalls
 

@@ -116,6 +116,7 @@ class ConditionView:
     otherwise: tuple[Otherwise, ...]
     running: tuple[Running, ...]
     commands: Mapping[str, int]  # command -> number of attempts that ran it
+    ratio_of: str  # "ratio by mean completion time"; "ratio", if it is of the primary metric
 
 
 def condition_view(
@@ -126,7 +127,7 @@ def condition_view(
     attempts = [result for arm in arms for result in data.attempts(condition, arm)]
     latest = rows_of(latest_of(attempts)).get(condition.id, {})
     compared, rows = ended(latest), tuple(_block_rows(anchor, latest, seeded=data.was_seeded))
-    metric, inside = condition.workload.primary(), inside_of(condition)
+    metric, inside = data.matrix.judged(condition)[0], inside_of(condition)
     return ConditionView(
         anchor=anchor,
         condition=condition,
@@ -141,6 +142,7 @@ def condition_view(
             Running(pair, running_intervals(columns_of(compared, pair, metric).bounds, rule)) for pair in pairs
         ),
         commands=Counter(item.command for item in attempts if item.command),
+        ratio_of="ratio" if metric == condition.workload.primary() else f"ratio by {metric.label}",
     )
 
 

@@ -36,8 +36,9 @@ def drift_text(data: RunData, usual: Mapping[Key, float]) -> str:
     if abs(math.log(middles[worst])) < math.log1p(DRIFT_RATIO):
         limit = setting("drift_ratio", DRIFT_RATIO)
         return (
-            "Over all networks together, times did not drift: their median in each tenth of the run was within "
-            f"{limit} of the whole run's."
+            "Over all networks together, times did not drift: their median in "
+            f"{'each tenth' if len(middles) == SLICES else f'the {len(middles)} tenths with trials'} of the run was "
+            f"within {limit} of the whole run's."
         )
     of_arms: dict[Arm, list[float]] = {}
     for arm, relative in slices[worst]:

@@ -9,7 +9,7 @@ from headwind.arm import Arm
 from headwind.format import arm_name, counted, enumerated, setting
 from headwind.metric import Metric
 from headwind.model import Matrix
-from headwind.report.certainty import Certainty, certainty_of
+from headwind.report.certainty import Certainty, certainty_of, verdict_of
 from headwind.report.networks import placed
 from headwind.report.ranking import Standing, columns_of, is_across
 from headwind.report.verdicts import leader
@@ -18,8 +18,12 @@ from headwind.verdicts.pairs import Pair
 
 MOST_RIVALS = 3  # rivals in the headline
 FASTER, SLOWER, TIE = "faster", "slower", "tied"
-LEADS = {FASTER: "faster than", SLOWER: "slower than", TIE: "tied with"}
-OPPOSITE = {FASTER: SLOWER, SLOWER: FASTER}
+MORE, LESS = "more reliable", "less reliable"  # by how many trials finish
+LEADS = {
+    FASTER: "faster than", SLOWER: "slower than", TIE: "tied with", MORE: "more reliable than",
+    LESS: "less reliable than",
+}  # fmt: skip
+OPPOSITE = {FASTER: SLOWER, SLOWER: FASTER, MORE: LESS, LESS: MORE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,8 @@ def tally_of(pair: Pair, found: Sequence[Standing]) -> Tally:
     for line in (known.line for known in every):
         for metric, finding in line.findings.items():
             if certainty_of(finding) is Certainty.SURE:
-                word = {None: TIE, pair.new: FASTER}.get(leader(finding), SLOWER)
+                ahead, behind = (MORE, LESS) if verdict_of(finding).is_completion else (FASTER, SLOWER)
+                word = {None: TIE, pair.new: ahead}.get(leader(finding), behind)
                 sure.setdefault(metric.key, {}).setdefault(word, []).append(line.condition.id)
     ordered = {key: {word: ids[word] for word in LEADS if word in ids} for key, ids in sure.items()}
     differing = frozenset(finding.metric for known in every for finding in known.others)
@@ -161,7 +166,7 @@ def _sentence(tallies: Sequence[Tally], key: str, data: RunData, found: Sequence
         for clause in [_clause(same, key, judged, of_all, margin)]
     ]
     silent = [arm_name(tally.rival) for tally in tallies if tally not in known]
-    left = [f"{counted(len(known) - MOST_RIVALS, 'other rival')} below"] if len(known) > MOST_RIVALS else []
+    left = [f"{counted(len(known) - MOST_RIVALS, 'other rival')} in the table"] if len(known) > MOST_RIVALS else []
     none = [f"against {enumerated(silent)} nothing is sure"] if silent else []
     return f"{arm_name(tallies[0].arm)} is {'; '.join((*clauses, *left, *none))}."
 

@@ -146,9 +146,9 @@ def forecast_of(item: Open) -> str:
     if not has_forecast(item):
         return ""
     if item.outlook.blocks:
-        return f"about {item.outlook.blocks:,} more until every comparison is sure"
+        return f"about {item.outlook.blocks:,} more until every open comparison is sure"
     least = item.outlook.low
-    return f"{f'at least {least:,}' if least else 'hundreds'} more until all are sure"
+    return f"{f'at least {least:,}' if least else 'hundreds'} more until every open comparison is sure"
 
 
 def _rank(standing: Standing) -> tuple[int, bool, bool, float]:
@@ -165,16 +165,18 @@ def _standing(
     }
     metric = condition.workload.primary()
     marks: dict[Arm, list[Observed]] = {}
-    stopped = Counter[Arm]()
+    stopped, untimed = Counter[Arm](), Counter[Arm]()
     for arm in data.matrix.arms:
         results = [row[arm] for row in rows.values() if arm in row and is_data(row[arm])]
         if results:
             marks[arm] = from_best((figure(result, metric) for result in results), metric.better)
         stopped[arm] = sum(result.outcome is Outcome.TIMEOUT for result in results)
+        others = (result for result in results if result.outcome is not Outcome.TIMEOUT)
+        untimed[arm] = sum(figure(result, metric).kind is Kind.NOTHING for result in others)
     return Standing(
         condition, network, tuple(known), {each.line.pair: cell_of(each, floors) for each in known}, rows,
         {arm: median(values) for arm, values in marks.items()},
         {arm: count for arm, count in stopped.items() if count},
-        {arm: count for arm, values in marks.items() if (count := sum(each.kind is Kind.NOTHING for each in values))},
+        {arm: count for arm, count in untimed.items() if count},
         more,
     )  # fmt: skip

@@ -106,6 +106,16 @@ def stalled_text(finding: Finding) -> str:
     return f"unfinished trials: {_of_blocks(counts, completion.n)}"
 
 
+def withheld_text(finding: Finding) -> str:
+    """Why a lead or a tie does not count: `no verdict: HTTP/3 left 3 of 24 trials unfinished`; empty if it counts."""
+    withheld, completion = finding.comparison.withheld, finding.comparison.completion
+    if withheld is None or not withheld.says_something:
+        return ""
+    side = withheld.favours or (1 if completion.stalled(1) > completion.stalled(-1) else -1)
+    arm = finding.pair.new if side > 0 else finding.pair.base
+    return f"no verdict: {arm_name(arm)} left {completion.stalled(side)} of {completion.n} trials unfinished"
+
+
 def _of_blocks(counts: Iterable[tuple[Arm, int]], blocks: int) -> str:
     """Numbers of trials by arm: `HTTP/3 3 of 60, HTTP/2 5 of 60`; without arms that have none."""
     return ", ".join(f"{arm_name(arm)} {count} of {blocks}" for arm, count in counts if count)
@@ -205,9 +215,10 @@ def few_text(blocks: int) -> str:
 
 def apart_text(finding: Finding) -> str:
     """The largest difference that the interval leaves open: `at most 1.19x`."""
-    most = most_apart(finding.comparison.interval)
+    most, completion = most_apart(finding.comparison.interval), finding.comparison.completion
     if math.isinf(most):
-        return "anything is possible, because trials did not finish"
+        is_unfinished = min(completion.new_finished, completion.base_finished) < completion.n
+        return f"anything is possible{', because trials did not finish' if is_unfinished else ''}"
     looks_as_margin = two(most) == two(1 + finding.rule.margin_ratio)  # 1.046 and 1.054 are not alike
     return f"at most {f'{most:.3f}' if looks_as_margin else two(most)}x"
 
@@ -233,7 +244,7 @@ def possible_text(lead: Interval) -> str:
         if reached:
             is_fast = math.isinf(high)
             return f"at most {reached[0]}, or {'faster' if is_fast else 'slower'} by any factor"
-        return f"not {ends[0][1]}" if ends else "anything is possible, because trials did not finish"
+        return f"not {ends[0][1]}" if ends else "anything is possible"
     return " to ".join(reached) if reached[1:] else f"at most {reached[0]}" if reached else "equal"
 
 
@@ -256,8 +267,9 @@ def short_text(finding: Finding) -> str:
     """Like `finding_text`, for a cell of a grid: `h3 1.23x`, `likely: h3 1.03x`, `tie`, `unclear: at most 1.19x`."""
     certainty = certainty_of(finding)
     glyph = "" if certainty is Certainty.SURE else f"{certainty}: "
+    n = finding.comparison.interval.n
     if certainty is Certainty.UNCLEAR:
-        return f"{glyph}{apart_text(finding)}"
+        return f"{glyph}{few_text(n) if n < finding.rule.blocks_needed(n) else apart_text(finding)}"
     if verdict_of(finding) is Verdict.TIE:
         return f"{glyph}tie"
     lead = ahead_text(finding).partition(" [")[0]

@@ -105,9 +105,14 @@ class RunData:
     def still_open(self) -> tuple[Open, ...]:
         """The open comparisons that more blocks may settle.
 
-        Not those of networks that trials end too early for.
+        Not those of networks that trials end too early for, or that were not as requested.
         """
-        return tuple(item for item in self.judgement.promising if item.condition.id not in self.unchanged)
+        return tuple(item for item in self.judgement.promising if item.condition.id not in self.network_doubts)
+
+    @property
+    def can_go_on(self) -> bool:
+        """True if the matrix allows more blocks for an open comparison."""
+        return any(item.n < item.most for item in self.still_open)
 
     @property
     def short(self) -> list[Condition]:

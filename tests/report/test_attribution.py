@@ -236,7 +236,7 @@ def test_a_processor_that_worked_little_is_no_cause_although_its_seconds_fit() -
 
 def test_without_a_lead_there_is_nothing_to_explain() -> None:
     data = run(lambda _, rng: {"total_s": rng.uniform(0.99, 1.01)})
-    assert told(data).sentences[0] == "No sure or likely lead."
+    assert told(data).sentences[0] == "No sure or likely lead by total time."
 
 
 def test_of_trials_that_were_stopped_no_difference_is_made_up() -> None:
@@ -255,8 +255,8 @@ def test_a_difference_says_if_some_blocks_have_none() -> None:
     led = [sentence for sentence in told(data_of(stopped)).sentences if " HTTP/1.1 by " in sentence]
     assert led
     for sentence in led:
-        several = ", each in blocks that both"
-        assert (several if " and " in sentence else "in blocks that both") in sentence
+        several = "(in blocks that the two compared finished)"
+        assert (several if " and " in sentence else "(in blocks that both finished)") in sentence
 
 
 def test_a_median_trial_that_was_stopped_leaves_its_progress_as_far_as_it_came() -> None:
@@ -421,7 +421,7 @@ def test_a_lead_by_another_metric_is_not_passed_over() -> None:
 
     assert told(run(late)).sentences[0] == "By mean completion time, HTTP/1.1 and HTTP/2 beat HTTP/3."
     text = words(section(parse(render(run(late), 0.0)), "why"))
-    assert "A cause is named if it explains at least three quarters of a lead by total time" in text
+    assert "A cause is named if, in most blocks, it explains at least 3/4 of the lead by total time." in text
 
 
 def test_a_window_that_limited_the_slower_trials_is_named_where_nothing_else_explains_it() -> None:

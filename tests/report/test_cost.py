@@ -59,7 +59,7 @@ def test_without_a_clean_median_there_is_no_cost(name: str) -> None:
 
 def test_the_column_calls_itself_a_description() -> None:
     text = words(section(parse(render(RUNS["small"]().data("small"), 0.0)), "results"))
-    assert "unimpaired network; not a verdict" in text
+    assert "Ratio to clean: the median divided by the protocol's median on the unimpaired network." in text
 
 
 def drifting(slower: dict[Arm, float]) -> RunData:
@@ -88,7 +88,8 @@ def drifting(slower: dict[Arm, float]) -> RunData:
     [
         (
             {H1: 1.0, H2: 1.0, H3: 1.0},
-            "Times did not drift: in each tenth of the run, their median was within 10 % of the whole run's.",
+            "Over all networks together, times did not drift: their median in each tenth of the run was within 10 % of "
+            "the whole run's.",
         ),
         ({H1: 1.5, H2: 1.5, H3: 1.5}, ", trials of all protocols took 50.1 % longer than "),
         ({H1: 1.5, H2: 1.5, H3: 0.9}, ", trials of some protocols took 50.0 % longer than "),

@@ -305,7 +305,7 @@ def test_what_all_share_is_said_to_be_the_machines() -> None:
         for each in after.results
     )
     root = page(before, replace(after, results=slower))
-    assert "All protocols alike, so no regression: the machine was 2.2 times slower" in words(root)
+    assert "All protocols alike, so not counted: the machine was 2.2 times slower" in words(root)
     assert {row["B against A, total time"].rpartition("] ")[2] for row in rows(root, "times")} == {"worse like all"}
     assert {row["Ratio of B against that of A"][:27] for row in rows(root, "verdicts")} == {
         "= 1.00x [1.00, 1.00] the same"[:27]

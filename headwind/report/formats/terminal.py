@@ -123,9 +123,10 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
     ratios = f"ratios within blocks [{confidence} interval]"
     if (by := describe.first_judged(data.judgement.compared) or labels) != labels:
         ratios = f"ratios of {by} within blocks [{confidence} interval]"
-    what = f"Medians of {labels}; {ratios}" if has_room else f"By {by}: {ratios}"
+    ratios = f"{ratios}; {MARKS[Certainty.SURE]} sure" if pairs else ""
+    what = "; ".join(filter(None, (f"Medians of {labels}", ratios))) if has_room else f"By {by}: {ratios}"
     table = Table(
-        title=Text(f"{what}; {MARKS[Certainty.SURE]} sure"),
+        title=Text(what),
         title_justify="left",
         title_style="dim",
         box=None,

@@ -48,7 +48,7 @@ from headwind.report.sweeps import sweeps_of
 from headwind.report.tc_commands import bottleneck_commands, tc_change, tc_command, trace_commands
 from headwind.report.times_table import Row, notices, summary_table
 from headwind.report.trust import doubts
-from headwind.report.verdicts import first_judged, two
+from headwind.report.verdicts import two
 from headwind.run.captures import CapturedTrial
 from headwind.run.codec import State, matrix_to_json
 from headwind.run.data import RunData, is_data
@@ -144,8 +144,7 @@ def _answer(data: RunData) -> dict[str, Any]:
         "labels": {pair: pair_label(pair) for pair in (*pairs, *rest)},
         "is_stacked": len(pairs) > MOST_COLUMNS or bool(rest),
         "group_notes": {
-            word: (f"{heading} by {first_judged(data.judgement.compared)}", note and note.format(margin) + other)
-            for word, (heading, note) in GROUPS.items()
+            word: (heading, note and note.format(margin) + other) for word, (heading, note) in GROUPS.items()
         },
         "other_metrics": [metric for metric in data.judgement.other_metrics if metric.meaning],
         "has_unfinished": any(is_data(each) and each.outcome is not Outcome.OK for each in data.latest),
