@@ -106,7 +106,7 @@ def from_pydantic(error: ValidationError, root: type[BaseModel]) -> list[Slip]:
                 )
             )
         elif path[-1:] == ("at",) and found["type"] == "dict_type":
-            slips.append(Slip(path, NoContainer("this must be a mapping of moments, such as "
+            slips.append(Slip(path, NoContainer("this must be a mapping of moments, without dashes, such as "
                                                 "{1s: {both: {loss: 100%}}, 1.5s: {}}")))  # fmt: skip
         else:
             slips.append(Slip(path, NoContainer(f"this must be {_CONTAINERS.get(found['type'], found['msg'])}")))

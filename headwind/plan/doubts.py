@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from itertools import takewhile
+from dataclasses import fields, replace
+from itertools import pairwise, takewhile
 
 from headwind.arm import UNKNOWN, Protocol, Role
 from headwind.format import arm_name, as_written, counted, duration, enumerated, measured, setting
@@ -65,8 +65,8 @@ def warnings_of(matrix: Matrix) -> list[str]:
 def notes_of(matrix: Matrix) -> list[str]:
     """Notes as they are printed: networks that reorder packets or are left out, and what else a comparison mixes in."""
     found = (
-        *_reordering(matrix), *_lasting(matrix), *_outages(matrix), *_overwritten(matrix), *_left_out(matrix),
-        *confounded(matrix), *_unlike(matrix), *_pipelining(matrix), *_raised_windows(matrix),
+        *_reordering(matrix), *_lasting(matrix), *_returning(matrix), *_outages(matrix), *_overwritten(matrix),
+        *_left_out(matrix), *confounded(matrix), *_unlike(matrix), *_pipelining(matrix), *_raised_windows(matrix),
     )  # fmt: skip
     return [f"note: {sentence}" for sentence in found]
 
@@ -140,6 +140,35 @@ def _lasting(matrix: Matrix) -> Iterator[str]:
                 f"{quoted(profile.name)} stays changed from {setting('at_s', last_s)} to the end of the trial; a later "
                 f"moment restores it: {_later(last_s)}"
             )
+
+
+def _returning(matrix: Matrix) -> Iterator[str]:
+    """A note on keys that a moment restores because it does not repeat them, although it changes others."""
+    for profile in {condition.profile.name: condition.profile for condition in matrix.conditions}.values():
+        found = [
+            (profile.link(each), list(zip(steps.moments_s, steps.links, strict=True)))
+            for each in Direction if isinstance(steps := profile.changes(each), Steps)
+        ]  # fmt: skip
+        changed_s = {at for first, steps in found for at, link in steps if link != first}
+        back: dict[float, dict[str, None]] = {}
+        for first, steps in found:
+            for (_, before), (at, after) in pairwise(steps):
+                if at in changed_s and before.loss != NEXT_PACKET:
+                    back.setdefault(at, {}).update(dict.fromkeys(_returned(first, before, after)))
+        for at, names in ((at, [*names]) for at, names in sorted(back.items()) if names):
+            yield (
+                f"in {quoted(profile.name)}, the {enumerated(map(quoted, names))} of the start "
+                f"{'returns' if len(names) == 1 else 'return'} at {setting('at_s', at)}: each moment replaces the one "
+                "before, so repeat there what should stay"
+            )
+
+
+def _returned(first: Link, before: Link, after: Link) -> Iterator[str]:
+    """The keys that had changed and are those of the start again."""
+    for each in fields(Link):
+        start, then, now = (getattr(link, each.name) for link in (first, before, after))
+        if then != start and now == start:
+            yield each.name
 
 
 def _lasts(last: Link, first: Link) -> bool:

@@ -12,7 +12,6 @@ from headwind.proof.spans import TOO_EARLY
 from headwind.report.certainty import Certainty, Known, certainty_of, most_apart, slight_text, verdict_of
 from headwind.report.verdicts import (
     MARKS,
-    ahead,
     ahead_text,
     apart_text,
     end,
@@ -109,7 +108,7 @@ def _claim(finding: Finding, *, is_tie: bool) -> tuple[str, str]:
     if finding.verdict.is_completion:
         return f"{winner} finishes more", ahead_text(finding).removeprefix("finished ")
     if is_tie:
-        return "tie", interval_text(ahead(interval)).removeprefix("? ")
+        return "tie", interval_text(interval).removeprefix("? ")
     lead, bracket, ends = ahead_text(finding).partition(" [")
     return f"{winner} {lead}", f"[{ends}" if bracket else ""
 

@@ -33,6 +33,7 @@ class Tally:
     arm: Arm
     rival: Arm
     sure: Mapping[str, Mapping[str, Sequence[str]]]  # metric key -> word of LEADS -> ids of networks
+    judged: Mapping[str, frozenset[str]]  # metric key -> ids of networks in which it has a verdict
     differing: frozenset[Metric]  # that are sure somewhere in which the primary metric is not, or differs
 
     def seen_from(self, arm: Arm) -> Tally:
@@ -57,15 +58,19 @@ def tally_of(pair: Pair, found: Sequence[Standing]) -> Tally:
     """The tally of one comparison over all networks."""
     every = [known for each in found for known in each.known if known.line.pair == pair]
     sure: dict[str, dict[str, list[str]]] = {}
+    judged: dict[str, set[str]] = {}
     for line in (known.line for known in every):
         for metric, finding in line.findings.items():
+            judged.setdefault(metric.key, set()).add(line.condition.id)
             if certainty_of(finding) is Certainty.SURE:
                 ahead, behind = (MORE, LESS) if verdict_of(finding).is_completion else (FASTER, SLOWER)
                 word = {None: TIE, pair.new: ahead}.get(leader(finding), behind)
                 sure.setdefault(metric.key, {}).setdefault(word, []).append(line.condition.id)
     ordered = {key: {word: ids[word] for word in LEADS if word in ids} for key, ids in sure.items()}
     differing = frozenset(finding.metric for known in every for finding in known.others)
-    return Tally(pair.new, pair.base, ordered, differing)
+    return Tally(
+        pair.new, pair.base, ordered, {key: frozenset(ids) for key, ids in judged.items()}, differing
+    )  # fmt: skip
 
 
 def headline(data: RunData, found: Sequence[Standing], tallies: Sequence[Tally]) -> list[str]:
@@ -155,10 +160,11 @@ def _sentence(tallies: Sequence[Tally], key: str, data: RunData, found: Sequence
         return ""
     judged = [each for each in found if any(metric.key == key for one in each.known for metric in one.line.findings)]
     of_all = counted(len(judged), data.matrix.place) + (" judged by this metric" if len(judged) < len(found) else "")
-    alike: dict[tuple[frozenset[str], ...], list[Tally]] = {}
+    alike: dict[tuple[frozenset[str] | int, ...], list[Tally]] = {}
     for tally in known[:MOST_RIVALS]:
         sure = tally.sure[key]
-        alike.setdefault(tuple(frozenset(sure.get(word, ())) for word in LEADS), []).append(tally)
+        words = (frozenset(sure.get(word, ())) for word in LEADS)
+        alike.setdefault((*words, len(tally.judged[key])), []).append(tally)
     margin = f" within {setting('margin_ratio', data.judgement.rule.margin_ratio)}"
     clauses = [
         clause if number == 0 else clause.replace(f" of {of_all}", "")  # once is enough
@@ -187,8 +193,10 @@ def _clause(tallies: Sequence[Tally], key: str, judged: Sequence[Standing], of_a
         return f"{lead} in {'both' if total == 2 else f'all {total}'} {of_all.partition(' ')[2]}"
     others = [f"{word} in {counts.get(word) or 'none'}" for word in LEADS
               if word != first and (word in counts or word == OPPOSITE.get(first))]  # fmt: skip
-    left = total - sum(counts.values())
+    unjudged = total - len(tallies[0].judged[key] & {each.condition.id for each in judged})
+    left = total - unjudged - sum(counts.values())
     clause = enumerated([f"{LEADS[first]} {rivals} in {counts[first]} of {of_all}", *others])
     not_run = min(left, sum(not each.rows for each in judged))
-    rest = [f"{number} {what}" for number, what in ((left - not_run, "not sure"), (not_run, "not run")) if number]
+    missing = ((left - not_run, "not sure"), (not_run, "not run"), (unjudged, "not judged"))
+    rest = [f"{number} {what}" for number, what in missing if number]
     return f"{clause} ({', '.join(rest)})" if rest else clause

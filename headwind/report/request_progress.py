@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -75,7 +76,7 @@ def track_of(condition: Condition, rows: Rows, arm: Arm) -> Track:
 
 def _figure(metric: Metric, value: float | None) -> str:
     """A figure as text; counts without decimals."""
-    return f"{value:,.0f}" if value is not None and not metric.unit else measured(metric.key, value)
+    return f"{math.floor(value + 0.5):,}" if value is not None and not metric.unit else measured(metric.key, value)
 
 
 def _per_payload(workload: Workload, finished: Sequence[Mapping[str, float]]) -> str:

@@ -22,7 +22,7 @@ from headwind.arm import Arm
 from headwind.metric import Metric
 from headwind.model import Condition, Matrix, Outcome, Result
 from headwind.observed import Observed, observed
-from headwind.verdicts.findings import FALSE_SHARE, Columns, Rows, columns_of, is_bound, rows_of
+from headwind.verdicts.findings import FALSE_SHARE, Columns, Rows, columns_of, is_bound, judged_by, rows_of
 from headwind.verdicts.pairs import Pair, pairs_of
 from headwind.verdicts.stats import Interval, e_bh
 from headwind.verdicts.two_samples import fewest_in_each, gain, share_changed, speeds
@@ -171,7 +171,10 @@ def changes(matrix: Matrix, earlier: Iterable[Result], later: Iterable[Result]) 
         pairs = [pair for pair in pairs_of(matrix, condition) if not pair.is_check]
         for metric in matrix.judged(condition):
             arms += (_arm_change(condition, arm, metric, *rows, rule) for arm in matrix.arms)
-            ratios += (_ratio_change(condition, pair, metric, *rows, rule) for pair in pairs)
+            ratios += (
+                _ratio_change(condition, pair, metric, *rows, rule)
+                for pair in pairs if metric in judged_by(matrix, condition, pair)
+            )  # fmt: skip
     arms = _surviving([change for change in arms if all(change.trials)])
     ratios = _surviving([change for change in ratios if all(change.trials)])
     shared = tuple(_shared(arms))
@@ -199,7 +202,7 @@ def with_unmeasured(found: Changes, asked: Matrix, earlier: Iterable[Result], la
                     lacking = _arm_change(condition, arm, metric, *rows, rule)
                     arms[condition, arm, metric] = replace(lacking, **UNMEASURED)
             for pair in pairs:
-                if (condition, pair, metric) not in ratios:
+                if (condition, pair, metric) not in ratios and metric in judged_by(asked, condition, pair):
                     unpaired = _ratio_change(condition, pair, metric, *rows, rule)
                     ratios[condition, pair, metric] = replace(unpaired, **UNMEASURED)
     return replace(found, ratios=tuple(ratios.values()), arms=tuple(arms.values()))

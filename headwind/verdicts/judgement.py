@@ -145,8 +145,10 @@ class Judgement:
 
     @property
     def other_metrics(self) -> list[Metric]:
-        """The judged metrics other than the primary ones, by which protocols are compared."""
-        return list(dict.fromkeys(finding.metric for line in self.compared for finding in line.others))
+        """The judged metrics other than the primary ones, by which protocols are compared, each label once."""
+        found = dict.fromkeys(finding.metric for line in self.compared for finding in line.others)
+        longest = {each.label: each for each in sorted(found, key=lambda metric: len(metric.meaning))}
+        return [longest[label] for label in dict.fromkeys(each.label for each in found)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,6 +139,19 @@ def test_the_plan_notes_a_network_that_stays_changed(tmp_path: Path) -> None:
     assert notes_on("{1s: {downlink: {loss: {packets: 1}}}}") == [], "only the next packet is dropped"
 
 
+def test_the_plan_notes_a_key_that_the_next_moment_does_not_repeat(tmp_path: Path) -> None:
+    """The delay of a handover was silently undone by a moment that changed the rate alone."""
+
+    def notes_on(at: str) -> list[str]:
+        text = MINIMAL.replace("clean: {}", f"far: {{both: {{delay: 30ms}}, at: {at}}}")
+        return [line for line in plan_of(load(text, tmp_path), tmp_path).splitlines() if "of the start" in line]
+
+    (note,) = notes_on("{1s: {both: {delay: 80ms}}, 2s: {downlink: {rate: 6mbit}}}")
+    assert "in `far`, the `delay` of the start returns at 2 s: each moment replaces the one before" in note
+    assert notes_on("{1s: {both: {delay: 80ms}}, 2s: {downlink: {rate: 6mbit}, both: {delay: 80ms}}}") == []
+    assert notes_on("{1s: {both: {delay: 80ms}}, 2s: {}}") == [], "a moment without keys restores on purpose"
+
+
 @pytest.mark.parametrize(
     ("at", "outage"),
     [

@@ -16,10 +16,11 @@ from headwind.plan.block_order import plan_block
 from headwind.report.certainty import Certainty, most_apart
 from headwind.report.compare.agreement import certainty, change_word, machine_sentences, outcome, rest
 from headwind.report.verdicts import two
-from headwind.verdicts.changes import Changes, changes
+from headwind.verdicts.changes import Changes, changes, with_unmeasured
 from headwind.verdicts.findings import FALSE_SHARE
 from headwind.verdicts.verdict import Verdict
 from headwind.workloads.h2load import TOTAL
+from headwind.workloads.objects import Objects
 from impair.profile import Profile
 from tests.fake import PROFILES, example_matrix, ok, timeout
 
@@ -303,3 +304,19 @@ def test_a_condition_that_is_bounded_by_one_metric_and_open_by_another_names_the
         assert f"{name} by mean completion time 1.00x" in bounded
         assert f"{name} by total time" in unknown, "also the arms, because other pairs may be bounded"
         assert f"{name} by mean completion time" not in unknown
+
+
+def test_pairs_without_a_verdict_by_a_metric_are_not_compared_by_it() -> None:
+    """`unknown: 14 of 36` counted pairs that neither run judges by a time from sending."""
+    load = Objects("objects", 24, 0, 0, path="/bytes/15000")
+    conditions = tuple(replace(each, workload=load) for each in MATRIX.conditions)
+    matrix = replace(MATRIX, conditions=conditions, judge=("total_s", "request_p95_s"))
+    results = [
+        replace(each, metrics={**each.metrics, "request_p95_s": each.metrics["total_s"]})
+        for each in run(1, matrix=matrix)
+    ]
+    found = changes(matrix, results, results)
+    by_request = {(each.pair.new, each.pair.base) for each in found.ratios if each.metric.is_from_sending}
+    assert by_request == {(H3, H2)}
+    every = with_unmeasured(found, matrix, results, results)
+    assert len(every.ratios) == len(found.ratios)
