@@ -144,13 +144,17 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """The end of a program: exit code (minus the signal's number if killed), its CPU time and the machine's."""
+    """The end of a program: exit code (minus the signal's number if killed), its CPU time and the machine's.
+
+    `clock_step_s`: by how much the machine's clock was set meanwhile, or slept.
+    """
 
     exit_code: int
     timed_out: bool
     wall_s: float
     cpu_s: float
     machine: Machine
+    clock_step_s: float
 
 
 class CongestionWatch:
@@ -175,6 +179,7 @@ def execute(
     found something. Raises LabIsGone.
     """
     used_s, machine, start = _children_s(), processors.machine(), time.monotonic()
+    offset_s = time.time() - start
     with (directory / "stdout").open("wb") as stdout, (directory / "stderr").open("wb") as stderr:
         process = subprocess.Popen(
             [*LEASH, *command], cwd=directory, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
@@ -191,8 +196,9 @@ def execute(
     finally:
         _end(process)
     wall_s, after = time.monotonic() - start, processors.machine()
+    step_s = time.time() - time.monotonic() - offset_s
     busy = Machine(after.cpus, after.busy_s - machine.busy_s, after.steal_s - machine.steal_s)
-    return Execution(process.returncode, not ended, wall_s, _children_s() - used_s, busy)
+    return Execution(process.returncode, not ended, wall_s, _children_s() - used_s, busy, step_s)
 
 
 def _children_s() -> float:

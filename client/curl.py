@@ -256,12 +256,18 @@ def _counter(received: list[int], place: int) -> Callable[[bytes], None]:
 
 
 def _widen(descriptor: int, _: int) -> int:
-    """Give a UDP socket a buffer that drops nothing, as client/h2load.patch does; the kernel sizes those of TCP."""
+    """Give a UDP socket a buffer that drops nothing, as client/h2load.patch does; the kernel sizes those of TCP.
+
+    A rootless Docker may not exceed the host's limits: there it is as much as they allow.
+    """
     kept = socket.socket(fileno=descriptor)
     try:
         if kept.type == socket.SOCK_DGRAM:
-            for option in (SO_RCVBUFFORCE, SO_SNDBUFFORCE):
-                kept.setsockopt(socket.SOL_SOCKET, option, UDP_BUFFER_BYTES)
+            for forced, plain in ((SO_RCVBUFFORCE, socket.SO_RCVBUF), (SO_SNDBUFFORCE, socket.SO_SNDBUF)):
+                try:
+                    kept.setsockopt(socket.SOL_SOCKET, forced, UDP_BUFFER_BYTES)
+                except PermissionError:
+                    kept.setsockopt(socket.SOL_SOCKET, plain, UDP_BUFFER_BYTES)
     finally:
         kept.detach()
     return 0

@@ -85,7 +85,8 @@ def interpret(text: str, count: int, started_at: float) -> dict[str, Any]:
     for row in report.rows:
         digest = report.sha256[row["index"]] if report.sha256 else ""
         objects[row["index"]] = {**{name: row[name] for name in ("status", "bytes", "error")}, "sha256": digest}
-    succeeded, spoken = [row for row in report.rows if _is_right(row)], {row["alpn"] for row in report.rows}
+    succeeded = [row for row in report.rows if _is_right(row)]
+    spoken = {row["alpn"] for row in report.rows if row["alpn"]}  # a transfer that failed before its answer has none
     return {
         "negotiated": {"alpn": spoken.pop() if len(spoken) == 1 else ", ".join(sorted(map(str, spoken))) or None},
         "metrics": metrics(report.rows, count) if len(report.rows) == count else {},

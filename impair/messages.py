@@ -384,7 +384,8 @@ class ClientRun:
 
     `exit_code` is minus the signal's number when it was killed; `cpu_s` is its CPU time, `machine` the use of all
     CPUs meanwhile; `packet_gap_max_s` the longest time without a frame; `windows` the limits that it had, in bytes;
-    `negotiated` has at least "alpn", None if unknown; `metrics` are those of the kind of workload.
+    `negotiated` has at least "alpn", None if unknown; `metrics` are those of the kind of workload. `clock_step_s` is by
+    how much the machine's clock was set meanwhile (or slept): times of requests are by that clock.
     """
 
     command: list[str]
@@ -400,6 +401,7 @@ class ClientRun:
     metrics: dict[str, int | float]
     congestion: list[str] = field(default_factory=list)  # what TCP's sockets had, where they were seen
     warnings: list[str] = field(default_factory=list)  # about the run, for people
+    clock_step_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,7 @@ class Sabotage:
     crashes: bool = False  # the browser does, or its page
     deaf: bool = False  # a delay costs the client no time
     failed: int = 0  # requests that fail
+    clock_step_s: float = 0.0  # by which the machine's clock is set
     odd: str = ""  # what the server has that a plain testbed has not
     changed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # topics of fingerprints, by host
     vanishing: int = 0  # datagrams of each train that are lost inside hosts
@@ -475,6 +476,7 @@ class FakeClient(FakeAgent):
         world.clock_s += world.client_s
         answer: dict[str, Any] = {
             "exit_code": 0, "timed_out": broken.hangs, "wall_s": total_s, "stderr_tail": "",
+            "clock_step_s": broken.clock_step_s,
             **self._report(asked, total_s),
             "packet_gap_max_s": world.packet_gap_max_s, "cpu_s": 0.0,
             "machine": {"cpus": 2, "busy_s": 2 * world.machine_busy * total_s,

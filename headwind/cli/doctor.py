@@ -8,6 +8,7 @@ import platform
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -58,13 +59,21 @@ class Machine:
 
     cores: int
     processor: str
-    free_bytes: int  # on the file system of this source tree
+    free_bytes: int  # on the file system of this source tree, or of Docker's images if that has less
     sysctl: Callable[[str], str]  # reads a setting of the kernel; empty if it cannot be read
 
     @classmethod
     def here(cls) -> Machine:
         """The machine that this program runs on."""
-        return cls(os.cpu_count() or 1, platform.machine(), shutil.disk_usage(ROOT).free, _sysctl)
+        return cls(os.cpu_count() or 1, platform.machine(), _free_bytes(), _sysctl)
+
+
+def _free_bytes() -> int:
+    """The free bytes where this source tree is, or where Docker keeps images, whichever has less."""
+    places = [ROOT]
+    with suppress(DockerError, OSError):
+        places.append(Path(docker("info", "--format", "{{.DockerRootDir}}").strip()))
+    return min(shutil.disk_usage(place).free for place in places if place.is_dir())
 
 
 def examine(machine: Machine) -> Iterator[Finding]:
@@ -72,6 +81,7 @@ def examine(machine: Machine) -> Iterator[Finding]:
     yield _cores(machine)
     yield _disk(machine.free_bytes)
     yield from _docker()
+    yield from _ipv6(machine)
     yield _socket_buffer(machine)
     yield _congestion(machine, "cubic")
     yield _bbr(machine)
@@ -264,6 +274,13 @@ def _has_modules() -> bool:
 
 def _is_module(name: str) -> bool:
     return subprocess.run(["modinfo", name], capture_output=True, check=False).returncode == 0
+
+
+def _ipv6(machine: Machine) -> Iterator[Finding]:
+    """A finding if the kernel has no IPv6: then Docker cannot turn it off in the containers, as compose.yaml asks."""
+    if not machine.sysctl("net.ipv6.conf.all.disable_ipv6"):
+        hint = "boot with ipv6.disable_ipv6=1 in place of ipv6.disable=1"
+        yield Finding("IPv6", "failed", "the kernel has no IPv6, and containers cannot be started without it", hint)
 
 
 def _bridge_firewall(machine: Machine) -> Finding:

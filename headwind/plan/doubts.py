@@ -147,7 +147,7 @@ def _returning(matrix: Matrix) -> Iterator[str]:
     for profile in {condition.profile.name: condition.profile for condition in matrix.conditions}.values():
         found = [
             (profile.link(each), list(zip(steps.moments_s, steps.links, strict=True)))
-            for each in Direction if isinstance(steps := profile.changes(each), Steps)
+            for each, steps in ((each, profile.changes(each)) for each in Direction) if isinstance(steps, Steps)
         ]  # fmt: skip
         changed_s = {at for first, steps in found for at, link in steps if link != first}
         back: dict[float, dict[str, None]] = {}

@@ -102,8 +102,10 @@ def _workloads(data: RunData) -> Iterator[str]:
     protocols = {arm.protocol.value for arm in data.matrix.arms if "streams" not in dict(arm.overrides.workload)}
     for workload in dict.fromkeys(condition.workload for condition in data.matrix.conditions):
         yield f"The workload `{workload.name}`: {workload.sentence(protocols)}{served_text(workload)}"
-        if not workload.files and size_of(workload.object_path()) is None:
-            yield f"The bytes of {workload.object_path()} were counted, but not compared: only the server knows them."
+        path = workload.object_path()
+        has_own = any(arm.server.program for arm in data.matrix.arms)
+        if not workload.files and has_own and (size_of(path) is None or "?" in path):
+            yield f"The bytes of {path} were counted, but not compared: only the server knows them."
     if site := data.matrix.content:
         files = f"{counted(len(site.files), 'file')}, {counted(site.bytes, 'byte')} in total"
         yield f"The content is a folder with {files}; the hash of all names and files is {site.sha256[:12]}."

@@ -21,6 +21,7 @@ from headwind.testbed.scratch import remove_scratch
 LABEL = "headwind.project"
 OWNER_LABEL = "headwind.owner"
 MEMORY_SHARE = 0.75  # of the machine's memory, that a container can use: no trial needs so much
+KINDS = ("container", "network")
 TEARDOWN_S = 30.0  # for each call of docker while a testbed is taken down; removing three containers takes 1 s
 
 
@@ -42,6 +43,10 @@ def remove_project(project: str, docker: Docker = docker) -> None:
             ours = [identity for identity, name, _ in _labelled(kind, docker) if name == project]
             if ours:
                 docker(*remove, *ours, check=False, silence_s=TEARDOWN_S)
+        if left := [
+            identity[:12] for kind in KINDS for identity, name, _ in _labelled(kind, docker) if name == project
+        ]:
+            raise DockerError(f"Docker could not remove {', '.join(left)}; does something else use them?")
     except DockerError as error:
         raise DockerError(
             f"testbed {project} may be left; `.venv/bin/python lab.py down` removes it: {error}"
@@ -50,8 +55,7 @@ def remove_project(project: str, docker: Docker = docker) -> None:
 
 def projects(docker: Docker = docker) -> dict[str, bool]:
     """Every existing testbed, and whether its lab still runs."""
-    kinds = ("container", "network")
-    return {project: is_alive(owner) for kind in kinds for _, project, owner in _labelled(kind, docker)}
+    return {project: is_alive(owner) for kind in KINDS for _, project, owner in _labelled(kind, docker)}
 
 
 def sweep(say: Say, include_living: bool = False, docker: Docker = docker) -> int:

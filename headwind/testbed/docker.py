@@ -17,6 +17,7 @@ from typing import IO
 
 from headwind.errors import HeadwindError
 
+DOWNLOAD_S = 900.0  # without a line from docker, of a layer that is being downloaded
 ROOT = Path(__file__).resolve().parent.parent.parent
 Say = Callable[[str], None]
 Docker = Callable[..., str]  # `docker` or `compose`, or what a test has instead
@@ -87,7 +88,7 @@ def _run(
 def _lines_of(process: subprocess.Popen[str], stream: Say | None, silence_s: float | None) -> list[str]:
     """All output lines of the process, which is killed if it stays silent, or if we are stopped."""
     lines: list[str] = []
-    with process, _killed_when_silent(process, silence_s) as heard:
+    with process, _killed_when_silent(process, silence_s, is_download="pull" in str(process.args)) as heard:
         try:
             for line in process.stdout or ():
                 heard()
@@ -107,22 +108,29 @@ def _kill(process: subprocess.Popen[str]) -> None:
 
 
 @contextmanager
-def _killed_when_silent(process: subprocess.Popen[str], silence_s: float | None) -> Iterator[Callable[[], None]]:
-    """Watch the process with a single thread: `docker inspect` prints thousands of lines."""
-    last_s, is_over = time.monotonic(), threading.Event()
+def _killed_when_silent(
+    process: subprocess.Popen[str], silence_s: float | None, *, is_download: bool = False
+) -> Iterator[Callable[[], None]]:
+    """Watch the process with a single thread: `docker inspect` prints thousands of lines.
+
+    A download prints nothing during a layer, so after its first line it has DOWNLOAD_S.
+    """
+    last_s, is_over, limit_s = time.monotonic(), threading.Event(), silence_s or 0.0
 
     def heard() -> None:
-        nonlocal last_s
+        nonlocal last_s, limit_s
         last_s = time.monotonic()
+        if is_download:
+            limit_s = max(limit_s, DOWNLOAD_S)
 
-    def watch(silence_s: float) -> None:
-        while (left_s := last_s + silence_s - time.monotonic()) > 0:
+    def watch() -> None:
+        while (left_s := last_s + limit_s - time.monotonic()) > 0:
             if is_over.wait(left_s):
                 return
         _kill(process)
 
     if silence_s:
-        threading.Thread(target=watch, args=(silence_s,), daemon=True).start()
+        threading.Thread(target=watch, daemon=True).start()
     try:
         yield heard
     finally:

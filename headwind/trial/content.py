@@ -42,7 +42,7 @@ def stretch_of(trial: Trial) -> ByteRange | None:
     for file in workload.files:
         if name == after(workload.server_delay_s, file.url):
             return ByteRange(0, file.bytes, file.sha256)
-    size_bytes = size_of(name)
+    size_bytes = _known_bytes(trial, name)
     if size_bytes is None:
         return None
     if not trial.arm.server.has_ranges:
@@ -65,7 +65,12 @@ def _compared(trial: Trial) -> str:
 def _object_bytes(trial: Trial) -> int | None:
     """The size of the object that the client fetched; None: no such object."""
     files = trial.workload.files
-    return files[0].bytes if files else size_of(trial.workload.object_path())
+    return files[0].bytes if files else _known_bytes(trial, trial.workload.object_path())
+
+
+def _known_bytes(trial: Trial, name: str) -> int | None:
+    """The size of an object; None: no such object, or an answer of a user's own server to a query."""
+    return None if trial.arm.server.program and "?" in name else size_of(name)
 
 
 @dataclass(frozen=True, slots=True)

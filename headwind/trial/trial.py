@@ -41,6 +41,7 @@ from impair.profile import Direction, Profile
 from servers.objects import is_on_demand
 
 SETTLE_S = 0.5  # longest wait for frames that are still on their way, beyond the path's own delay
+CLOCK_STEP_S = 0.01  # a change of the clock that a trial's times cannot bear
 LOST_S = 0.05  # frames in flight are lost if no counter changed for this long, beyond that delay
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.002, 0.008  # between two readings of all counters; each is twice as long as the last
 BROWSER_START_S = 60.0  # longest time to start a browser and load a page
@@ -430,7 +431,9 @@ def decide(
 
 
 def _client_trouble(run: ClientRun) -> str:
-    """The client's error, as text; empty if none."""
+    """The client's error, or a step of its clock, as text; empty if none."""
+    if abs(run.clock_step_s) > CLOCK_STEP_S:
+        return f"the machine's clock was set by {run.clock_step_s:+.3g} s during the trial, or the machine slept"
     if not run.timed_out and run.exit_code:
         return f"the client ended with status {run.exit_code}: {run.stderr_tail or 'no message'}"
     return ""

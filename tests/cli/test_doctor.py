@@ -22,6 +22,7 @@ SYSCTLS = {
     "net.ipv4.tcp_available_congestion_control": "reno cubic bbr",
     "net.ipv4.tcp_congestion_control": "bbr",
     "net.bridge.bridge-nf-call-iptables": "1",
+    "net.ipv6.conf.all.disable_ipv6": "0",
 }
 DOCKER = """#!/bin/sh
 case "$1" in
@@ -337,3 +338,9 @@ def test_a_commit_has_changes_only_if_the_code_differs(tmp_path: Path) -> None:
     (tmp_path / "headwind" / "cli" / "new.py").unlink()
     (tmp_path / "lab.py").write_text("changed")
     assert commit_of(tmp_path) == f"{clean}+changes"
+
+
+def test_a_kernel_without_ipv6_stops_a_run() -> None:
+    assert "IPv6" not in {each.name for each in examine(FINE)}
+    found = finding("IPv6", with_sysctl("net.ipv6.conf.all.disable_ipv6", ""))
+    assert (found.status, found.fix) == ("failed", "boot with ipv6.disable_ipv6=1 in place of ipv6.disable=1")

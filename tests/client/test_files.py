@@ -84,6 +84,12 @@ def test_failed_transfers_are_counted_and_have_no_times() -> None:
     assert "mean_done_s" not in answer["metrics"]
 
 
+def test_a_transfer_without_an_answer_has_no_protocol_that_could_be_wrong() -> None:
+    """Its reason was `None, http/1.1 was negotiated instead of http/1.1`, and the outcome wrong-protocol."""
+    rows = [ROWS[0], row(0, 0.2, error="Recv failure", status=0, alpn=None), ROWS[2]]
+    assert interpret(output(*rows), 3, STARTED_AT)["negotiated"]["alpn"] == "http/1.1"
+
+
 def test_several_protocols_are_none_that_was_asked_for() -> None:
     answer = interpret(output(ROWS[0], row(0, 0.2, alpn="h2"), ROWS[2]), 3, STARTED_AT)
     assert answer["negotiated"]["alpn"] == "h2, http/1.1"

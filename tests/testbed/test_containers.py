@@ -251,6 +251,17 @@ def test_sweeping_everything_takes_living_labs_too(daemon: FakeDocker) -> None:
     assert daemon.projects == set()
 
 
+def test_what_docker_cannot_remove_is_no_success(daemon: FakeDocker) -> None:
+    """`1 testbeds removed` was printed of a network that another container used."""
+    daemon.testbed("dead", DEAD)
+
+    def stubborn(*arguments: str, **more: Any) -> str:
+        return "" if arguments[:2] == ("network", "rm") else daemon(*arguments, **more)
+
+    with pytest.raises(DockerError, match="could not remove dead-client"):
+        sweep(lambda _: None, docker=stubborn)
+
+
 def test_sweeping_a_clean_host_removes_and_says_nothing(daemon: FakeDocker) -> None:
     said: list[str] = []
     assert sweep(said.append, docker=daemon) == 0
