@@ -546,7 +546,7 @@ def _spells(value: Any) -> dict[str, Any]:
 def of_no_mapping(path: Sequence[str | int], value: Any) -> str:
     """Hint for a number or `5Mbps` in place of a direction, which is a rate, and for a time in place of spells."""
     if path[0] == "profiles" and path[-1] in DIRECTIONS and (rate := as_rate(value)):
-        is_number = rate.startswith(value)
+        is_number = str(value)[-1:].isdigit()
         return f"{quoted(value)} has no unit: for a rate write {{rate: {rate}}}" if is_number else (
             f"did you mean {{rate: {rate}}}?")  # fmt: skip
     if path[0] == "profiles" and path[-1] == "spells" and (spells := _spells(value)):

@@ -174,6 +174,8 @@ def _advised(slip: Slip, root: type[BaseModel], tree: Any) -> Slip:
     match slip.mistake:
         case _ if nowhere.is_site(slip.path, value_at(tree, slip.path)):
             hint = nowhere.LIVE
+        case _ if slip.path[0] == "judge" and str(slip.mistake).endswith(" appears twice"):
+            hint = ""
         case _ if slip.path[0] == "judge" and slip.path[1:] and isinstance(value_at(tree, slip.path), str):
             hint = _of_judged(value_at(tree, slip.path), root, tree)
         case UnknownKey():

@@ -93,8 +93,20 @@ class RepeatKeys(Keys):
     @model_validator(mode="after")
     def _ordered(self) -> Self:
         if self.min > self.max:
-            raise Slips([Slip(("min",), Mistake(f"min {self.min} is above max {self.max}", "swap them"))])
+            raise Slips([self._out_of_order()])
         return self
+
+    def _out_of_order(self) -> Slip:
+        """The mistake of bounds in the wrong order; a default was not written, and cannot be swapped."""
+        if "min" not in self.model_fields_set:
+            hint = f"write a `max` of at least {self.min}, or a fixed number: `repeat: {self.max}`"
+            return Slip(("max",), Mistake(f"max {self.max} is below min, which is {self.min} by default", hint))
+        if "max" not in self.model_fields_set:
+            mistake = Mistake(
+                f"min {self.min} is above max, which is {self.max} by default", "write a higher `max`, too"
+            )
+            return Slip(("min",), mistake)
+        return Slip(("min",), Mistake(f"min {self.min} is above max {self.max}", "swap them"))
 
     @classmethod
     def fixed(cls, blocks: int) -> RepeatKeys:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from typing import Annotated, Any, Self
 
 from pydantic import field_validator, model_validator
@@ -133,7 +134,7 @@ class ServerKeys(Keys):
     @classmethod
     def _in_words(cls, command: Any) -> Any:
         if isinstance(command, str) and command.strip():
-            raise Mistake(f"{quoted(command)} is a single text", f"a list of words: [{', '.join(command.split())}]")
+            raise Mistake(f"{quoted(command)} is a single text", f"a list of words: [{', '.join(_words(command))}]")
         return command
 
     @field_validator("protocols")
@@ -178,6 +179,14 @@ class ServerKeys(Keys):
             self.image, self.spoken, tuple(self.command), tuple(self.env.items()), self.port, self.ready or "",
             self.contract, self.fresh,
         ))  # fmt: skip
+
+
+def _words(command: str) -> list[str]:
+    """The words of a command line, without its quotes; as they stand if quotes do not match."""
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return command.split()
 
 
 OF_SERVERS = frozenset(ServerKeys.model_fields) - {"protocols"}  # keys that no arm has; `protocols` may be `protocol`

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -173,6 +174,9 @@ def is_objects(key: str) -> bool:
     return form(key) == "object"
 
 
+OFF = ("false", "no", "off")  # a word with one of these is not wanted
+
+
 def as_objects(text: Any, beside: Mapping[str, Any]) -> dict[str, Any]:
     """Keys of a workload of objects, from `40`, `40 x 15kB` or `40 objects of 15kB` and from the keys next to it."""
     return {"kind": "objects", **(count_and_size(text) or {"requests": text, "size": beside.get("size", "15kB")})}
@@ -188,7 +192,7 @@ def _of_text(path: Path, level: Level, tree: Any) -> str:
     """Hint for a text in place of a mapping or a list."""
     text = level.written
     if isinstance(text, dict) and text and text.keys() <= set(level.words):
-        return f"did you mean [{', '.join(text)}]?"
+        return f"did you mean [{', '.join(name for name, value in text.items() if form(str(value)) not in OFF)}]?"
     if isinstance(text, str) and level.is_of_names and (joined := joined_key(text)):
         return f"a space is missing after the colon: {joined[-1]}"
     if not isinstance(text, str) or len(text) > (LONGEST_MAPPING if text[:1] == "{" else LONGEST_VALUE):
@@ -405,7 +409,9 @@ def _of_nameless(keys: Sequence[str], entries: Mapping[str, Any]) -> Mistake:
     if others:
         hint = f"write a name around them: `{NAME}: {shown(own)}`"
         return Mistake(f"{enumerated(map(quoted, keys))} are read as names", hint)
-    above = [name for name, entry in entries.items() if isinstance(entry, dict) and name != named]
+    above = [
+        name for name, entry in takewhile(lambda item: item[0] != named, entries.items()) if isinstance(entry, dict)
+    ]
     name = above[-1] if above else NAME
     hint = f"is it indented too little? `{harmless(name)}: {shown({**(entries[name] if above else {}), **own})}`"
     return Mistake(f"{quoted(named)} is read as a name", hint)

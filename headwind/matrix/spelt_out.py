@@ -28,13 +28,22 @@ ONE_WAY = "a delay is one way, half of a round trip"
 BANDWIDTHS = {"in": "downlink", "out": "uplink"}  # in WebPageTest's `bwIn` and `bwOut`
 CHROMES = {"download", "upload"}  # in Chrome's names, alone or with `throughput`
 _TWO_RATES = re.compile(rf"({NUMBER}) ?([a-z]*) ?/ ?({NUMBER}) ?([a-z]+)", re.IGNORECASE)
-_BITS = re.compile(rf"({NUMBER}) ?([kmg])(?:bps|b/s|bits?/s|bit)", re.IGNORECASE)
+_BITS = re.compile(rf"({NUMBER}) ?([kmgKMG])([bB]ps|[bB]/s|[bB]its?/s|[bB]it)")
 
 
 def as_rate(value: Any) -> str:
-    """Rate for a number or a text such as `1.6Mbps`, in place of a direction's keys; empty for others."""
-    bits = _BITS.fullmatch(value) if isinstance(value, str) else None
-    return f"{bits[1]}{bits[2].lower()}bit" if bits else with_unit("rate", value) if is_number(value) else ""
+    """Rate for a number or a text such as `1.6Mbps` or `5MB/s`, in place of a direction's keys; empty for others.
+
+    Units in which tc counts bytes and others bits, such as `mbps`, stay: the rate's own message has both.
+    """
+    found = _BITS.fullmatch(value) if isinstance(value, str) else None
+    if not found:
+        return with_unit("rate", value) if is_number(value) else ""
+    number, prefix, unit = found.groups()
+    if unit == "bps" and prefix.islower():
+        return str(value)
+    amount = f"{(8 * Decimal(number)).normalize():f}" if unit in ("Bps", "B/s") else number
+    return f"{amount}{prefix.lower()}bit"
 
 
 def half(value: Any) -> str:

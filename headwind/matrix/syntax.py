@@ -190,6 +190,8 @@ def _key_in_a_value(lines: Sequence[str], broken: Place) -> Fault | None:
     if command := of_tc(way, value):
         return Fault(place, "this is not a mapping of keys", command)
     value = re.sub(r"^(\w+) +(?=\{)", r"\1: ", value)
+    if key == "repeat":
+        value = re.sub(r"^(?=\d+ *,)", "min: ", value)
     if key in FREE_TEXT:
         return Fault(place, "a text with a colon needs quotes", _meant(f'{key}: "{value}"'))
     closed = "" if sum(map(value.count, CLOSER.values())) > sum(map(value.count, CLOSER)) else "}"

@@ -66,7 +66,8 @@ def notes_of(matrix: Matrix) -> list[str]:
     """Notes as they are printed: networks that reorder packets or are left out, and what else a comparison mixes in."""
     found = (
         *_reordering(matrix), *_lasting(matrix), *_returning(matrix), *_outages(matrix), *_overwritten(matrix),
-        *_left_out(matrix), *confounded(matrix), *_unlike(matrix), *_pipelining(matrix), *_raised_windows(matrix),
+        *_left_out(matrix), *_unchecked(matrix), *confounded(matrix), *_unlike(matrix), *_pipelining(matrix),
+        *_raised_windows(matrix),
     )  # fmt: skip
     return [f"note: {sentence}" for sentence in found]
 
@@ -140,6 +141,13 @@ def _lasting(matrix: Matrix) -> Iterator[str]:
                 f"{quoted(profile.name)} stays changed from {setting('at_s', last_s)} to the end of the trial; a later "
                 f"moment restores it: {_later(last_s)}"
             )
+
+
+def _unchecked(matrix: Matrix) -> Iterator[str]:
+    """A note on self-checks without a network."""
+    check = matrix.selfcheck
+    if check and not (check.again or check.slower):
+        yield f"`selfcheck` checks nothing: add profiles, such as `again: [{matrix.conditions[0].profile.name}]`"
 
 
 def _returning(matrix: Matrix) -> Iterator[str]:

@@ -139,6 +139,11 @@ def test_the_plan_notes_a_network_that_stays_changed(tmp_path: Path) -> None:
     assert notes_on("{1s: {downlink: {loss: {packets: 1}}}}") == [], "only the next packet is dropped"
 
 
+def test_the_plan_notes_self_checks_without_a_network(tmp_path: Path) -> None:
+    said = plan_of(load(MINIMAL + "selfcheck: {protocol: h3}\n", tmp_path), tmp_path)
+    assert "`selfcheck` checks nothing: add profiles, such as `again: [clean]`" in said
+
+
 def test_the_plan_notes_a_key_that_the_next_moment_does_not_repeat(tmp_path: Path) -> None:
     """The delay of a handover was silently undone by a moment that changed the rate alone."""
 
