@@ -232,7 +232,7 @@ def command_advise(options: argparse.Namespace) -> int:
 
 
 def command_compare(options: argparse.Namespace) -> int:
-    """Compare two runs: which protocols became faster or slower than others? Exit with 3 if one became slower."""
+    """Compare two runs: which protocols became faster or slower relative to others? Exit with 3 if any slowed down."""
     from headwind.cli.console import console
     from headwind.cli.runs import run_folders
     from headwind.report.compare.changes_json import changes_text
@@ -518,7 +518,7 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
     commands.choices["run"].add_argument(
         "--resume",
         metavar="RUN",
-        help="continue the earlier run RUN (its folder or id); it keeps its own matrix, so name no matrix file",
+        help="continue the earlier run RUN (its folder or id); it keeps its own matrix, so do not give one",
     )
     how_to_capture(commands.choices["run"])
     commands.choices["experiments"].add_argument(

@@ -84,7 +84,7 @@ def how_to_try(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--matrix",
         metavar="FILE",
-        help="matrix file with your server and its `content`, whose files are fetched as well",
+        help="matrix file that defines your server; the files of the matrix's `content` are fetched, too",
     )
 
 
@@ -99,8 +99,8 @@ def how_to_report(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--output",
         metavar="FILE",
-        help="write the page to FILE; default: one run's page is its report.html, which is written in any case; the "
-        "page of several runs is a file next to the first run's folder",
+        help="write the page to FILE (default: of one run its report.html, which is always updated; of several a "
+        "file next to the first run's folder)",
     )
 
 
@@ -118,7 +118,7 @@ def how_to_publish(command: argparse.ArgumentParser) -> None:
         "run",
         nargs="+",
         metavar="RUN",
-        help="folder or id of a run whose matrix has the key `published`, such as one of `lab.py experiments`; if "
+        help="folder or id of a run whose matrix has the key `published`, such as a run of `lab.py experiments`; if "
         "several runs cover the same published number, the last of them is used",
     )
     command.add_argument("--write", metavar="FILE", help="write to this .md or .html file instead of the terminal")

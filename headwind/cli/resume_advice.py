@@ -29,7 +29,7 @@ from headwind.verdicts.ended import complete
 from headwind.verdicts.pending import Open
 from headwind.verdicts.stats import fewest_blocks
 
-NO_RESULT = "will probably make no more comparisons sure"
+NO_RESULT = "will probably add none"
 NO_CHECK = "will probably settle no more self-checks"
 MOST_BUDGETS = 4  # that are tried until one is enough
 ROOT = Path(__file__).resolve().parent.parent.parent

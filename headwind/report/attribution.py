@@ -159,7 +159,7 @@ def _others(standing: Standing) -> Iterator[str]:
 
 def _losers(accounts: Sequence[Account]) -> str:
     """The losers with their losses: `HTTP/1.1 by 24.0 s and HTTP/2 by 10.2 s`."""
-    finished = f" (in blocks that {'the two compared' if accounts[1:] else 'both'} finished)"
+    finished = f" ({'each ' if accounts[1:] else ''}in blocks that both protocols finished)"
     where = finished if any(account.is_partial for account in accounts) else ""
     if len(accounts) <= MOST_NAMED:
         return enumerated(arm_name(account.loser) + _by([account]) for account in accounts) + where

@@ -143,14 +143,15 @@ def _verdicts(data: RunData) -> Iterator[str]:
     repeat, rule = data.matrix.repeat, rule_of(data.matrix, complete=data.status.state is State.FINISHED)
     slight = setting("margin_ratio", rule.margin_ratio)
     yield (
-        "A comparison of A against B takes ln(time of B / time of A) in each block, and then the median of "
-        f"these, with its distribution-free {setting('confidence_ratio', rule.confidence)} interval (order "
-        f"statistics). If the whole interval of the ratio is above {1 + rule.margin_ratio:g}, A is faster; "
-        f"below 1/{1 + rule.margin_ratio:g}, slower; between them, tied. If it only excludes 1, the lead may be under "
-        f"{slight}. A protocol that finishes in significantly more blocks is ahead, however slow it is. A protocol "
-        f"with at least {FEWEST_STALLS} more unfinished trials, and over {setting('stall_ratio', rule.stall_ratio)} "
-        "of the blocks, is never called faster or tied. A result is sure if it survives e-BH, a correction for "
-        "multiple comparisons: at most 10 % of all sure results, over all metrics together, are expected to be wrong."
+        "A comparison of A against B takes ln(time of B / time of A) in each block, and then the median of these, with "
+        f"its distribution-free {setting('confidence_ratio', rule.confidence)} interval (order statistics). If the "
+        f"whole interval of the ratio is above {1 + rule.margin_ratio:g}, A is faster; below 1/"
+        f"{1 + rule.margin_ratio:g}, slower; between them, tied. If it excludes 1 but reaches within {slight} of it, "
+        f"the lead may be under {slight}. A protocol that finishes in significantly more blocks is ahead, however slow "
+        f"it is. A protocol whose unfinished trials exceed the other's by at least {FEWEST_STALLS}, and by over "
+        f"{setting('stall_ratio', rule.stall_ratio)} of the blocks, is never called faster or tied. A result is sure "
+        "if it survives e-BH, a correction for multiple comparisons: at most 10 % of all sure results, over all "
+        "metrics together, are expected to be wrong."
     )
     if text := dependence_text(data.judgement.dependence):
         yield f"Intervals assume independent blocks. {text[0].upper()}{text[1:]}."
@@ -174,7 +175,7 @@ def _budgets(data: RunData) -> str:
 def _analysis() -> Iterator[str]:
     yield (
         "Medians are over trials. Trials that timed out or failed count as slower than all that finished, so a median "
-        "may be a bound (“> 60 s”: of trials that timed out) or missing (“not completed”: of trials that failed)."
+        "that falls on a timed-out trial is shown as “> 60 s”, and on a failed one as “not completed”."
     )
     yield (
         "Trials whose network was not verified (invalid) and trials that failed because of the "

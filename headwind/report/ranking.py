@@ -146,9 +146,9 @@ def forecast_of(item: Open) -> str:
     if not has_forecast(item):
         return ""
     if item.outlook.blocks:
-        return f"about {item.outlook.blocks:,} more until every open comparison is sure"
+        return f"about {item.outlook.blocks:,} more needed to make all sure"
     least = item.outlook.low
-    return f"{f'at least {least:,}' if least else 'hundreds'} more until every open comparison is sure"
+    return f"{f'at least {least:,}' if least else 'hundreds'} more needed to make all sure"
 
 
 def _rank(standing: Standing) -> tuple[int, bool, bool, float]:

@@ -250,9 +250,9 @@ def _on_server(
 
 def _resent(missed: Sequence[Missed]) -> Iterator[str]:
     if missed:
-        failed, last = ("once", "") if len(missed) == 1 else (f"{len(missed)} times", "the last time ")
-        why = f"{last}{missed[-1].why[0]}"
-        yield f"the network check failed {failed}: {why}; it passed when the probes were sent again"
+        failed, last = ("the first", "") if len(missed) == 1 else (f"{len(missed)}", "at last ")
+        attempt = "attempt" if len(missed) == 1 else "attempts"
+        yield f"network check passed after {failed} {attempt} failed: {last}{missed[-1].why[0]}"
 
 
 def prepare(path: Path, trial: Trial, port: int, timeout_s: float, capture: Capture | None = None) -> None:

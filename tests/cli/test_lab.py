@@ -329,7 +329,7 @@ def test_the_last_line_of_a_run_that_was_stopped_goes_on_with_it(
     assert fake_lab.run() == 130
     out = capsys.readouterr().out
     assert "\nNot finished; 1 min 30 s more may bring" not in out, "two blocks settle nothing"
-    nothing = "another 1 min 30 s will probably make no more comparisons sure."
+    nothing = "another 1 min 30 s will probably add none."
     nothing += "\n  For clean, loss, raise `max` (2) in a new run."
     assert f"\nNot finished; {nothing}\nTo resume anyway:\n" in out
     command = last_command(out)

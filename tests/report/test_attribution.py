@@ -255,8 +255,8 @@ def test_a_difference_says_if_some_blocks_have_none() -> None:
     led = [sentence for sentence in told(data_of(stopped)).sentences if " HTTP/1.1 by " in sentence]
     assert led
     for sentence in led:
-        several = "(in blocks that the two compared finished)"
-        assert (several if " and " in sentence else "(in blocks that both finished)") in sentence
+        several = "(each in blocks that both protocols finished)"
+        assert (several if " and " in sentence else "(in blocks that both protocols finished)") in sentence
 
 
 def test_a_median_trial_that_was_stopped_leaves_its_progress_as_far_as_it_came() -> None:

@@ -304,7 +304,7 @@ def test_the_summary_gives_directions_and_missing_rates_under_its_table() -> Non
     text = words(section(parse(page_of("small")), "answer"))
     of_no_rate, of_key = (
         text.index("has a rate limit"),
-        text.index("server to client; has every impairment for which no direction is given"),
+        text.index("server to client; impairments without a stated direction are on the downlink"),
     )
     assert of_no_rate < of_key
     data = RUNS["small"]().data("small")
