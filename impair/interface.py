@@ -49,8 +49,9 @@ def describe(name: str) -> Port:
 
 def veth_peers(names: Iterable[str]) -> FarEnds:
     """The far ends of these veth pairs on the host."""
-    indices = [int((Path("/sys/class/net") / name / "iflink").read_text()) for name in names]
-    return FarEnds(BOOT_ID.read_text().strip(), indices)
+    devices = [Path("/sys/class/net") / name for name in names]
+    indices, own = ([int((each / file).read_text()) for each in devices] for file in ("iflink", "ifindex"))
+    return FarEnds(BOOT_ID.read_text().strip(), indices, own)
 
 
 def frame_counters() -> dict[str, PortFrames]:

@@ -25,10 +25,11 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class FarEnds:
-    """The far ends of interfaces on the host: its kernel (boot_id), and their indices there."""
+    """The far ends of interfaces on the host: its kernel (boot_id), their indices there, and those of the near ends."""
 
     boot_id: str
     indices: list[int]
+    own: list[int]
 
 
 @dataclass(frozen=True, slots=True)

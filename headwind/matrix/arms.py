@@ -208,6 +208,7 @@ def server_slips(
         yield from _unoffered(name, arm, server, workloads)
         if server.program:
             yield from _own_slips(name, arm, server, server.program)
+            yield from _certificate_slips(name, server, server.program, workloads)
 
 
 def plain_slips(protocols: Sequence[Protocol], workloads: Mapping[str, WorkloadKeys]) -> Iterator[Slip]:
@@ -266,6 +267,17 @@ def _own_slips(name: str, arm: ArmKeys, server: Server, program: Program) -> Ite
         yield Slip(
             ("arms", name, "congestion"), Mistake(message, "remove it; `command` or `env` of the server may set it")
         )
+
+
+def _certificate_slips(
+    name: str, server: Server, program: Program, workloads: Mapping[str, WorkloadKeys]
+) -> Iterator[Slip]:
+    """Pages of the user's server of h3 alone: the browser's agent reads the certificate over TCP."""
+    pages = [load for load, written in workloads.items() if written.workload(load).browser]
+    if pages and not {"h1", "h2"} & set(program.protocols):
+        message = f"{quoted(server.name)} speaks h3 alone, and a browser needs its certificate over TCP"
+        hint = f"leave {enumerated(map(quoted, pages))} to a separate matrix file"
+        yield Slip(("arms", name, "server"), Mistake(message, hint))
 
 
 def _lacking_keys(name: str, own: Mapping[str, Any], workloads: Mapping[str, WorkloadKeys]) -> Iterator[Slip]:

@@ -21,7 +21,7 @@ from tests.fake_testbed import ADDRESSES
 IPS = {"client": "10.70.1.10", "server": "10.70.2.10", "server-other": "10.70.2.11"}
 ANSWERS: Mapping[str, Any] = {
     "join": {"route": "set"}, "info": {"version": "1"}, "use_congestion": {},
-    "veth_peers": {"boot_id": "another kernel's", "indices": [4]},
+    "veth_peers": {"boot_id": "another kernel's", "indices": [4], "own": [2]},
 }  # fmt: skip
 
 
