@@ -1234,7 +1234,7 @@ TYPED = [  # keys of other tools together, a key next to the colon, a level, a v
     Change(WIFI, f"{AT}, at: {{1s-1.5s: {{}}}}}}", "1s-", "each moment is a key: {1s: {both: {loss: 100%}}, 1.5s: {}}",
            f"{AT}, at: {{1s: {{both: {{loss: 100%}}}}, 1.5s: {{}}}}}}"),
     Change(WIFI, "wifi: {both: {delay: 9ms, rate: 20mbit}, uplink: {rate: 2mbit}}", "rate: 2",
-           "move that one to `downlink`",
+           "move the one in `both` to `downlink`",
            "wifi: {both: {delay: 9ms}, downlink: {rate: 20mbit}, uplink: {rate: 2mbit}}"),
     Change("clean: {}", "clean:", "clean", "`clean` has no value, write {}"),
     Change("rate: 30mbit", "ber: 1e-6", "ber", "netem corrupts packets, each in one bit: corrupt: 1.2%",

@@ -89,7 +89,7 @@ class StepKeys(Keys):
                 hint = (
                     f"remove it from `both`: each direction has its own `{name}`"
                     if name in self.own(direction.other).model_fields_set
-                    else f"move that one to `{direction.other}`, or remove one of the two"
+                    else f"move the one in `both` to `{direction.other}`, or remove one of the two"
                 )
                 yield Slip((direction, name), Mistake(f"`{name}` is already in `both`", hint), at_key=True)
 

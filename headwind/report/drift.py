@@ -37,8 +37,8 @@ def drift_text(data: RunData, usual: Mapping[Key, float]) -> str:
         limit = setting("drift_ratio", DRIFT_RATIO)
         return (
             "Over all networks together, times did not drift: their median in "
-            f"{'each tenth' if len(middles) == SLICES else f'the {len(middles)} tenths with trials'} of the run was "
-            f"within {limit} of the whole run's."
+            f"{'each tenth' if len(middles) == SLICES else f'the {len(middles)} tenths with enough trials'} of the run "
+            f"was within {limit} of the whole run's."
         )
     of_arms: dict[Arm, list[float]] = {}
     for arm, relative in slices[worst]:

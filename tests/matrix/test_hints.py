@@ -370,7 +370,7 @@ def test_a_jitter_is_proposed_for_the_direction_that_has_a_delay(tmp_path: Path)
          "join the two: downlink: {rate: 8mbit, loss: 1%}"),
         ("{}", "{uplink: {rate: 1mbit}, downlink: {rate: 8mbit}, downlink: {rate: 1mbit}}", "downlink: {rate: 1",
          "keep one of the two"),
-        ("{}", "{both: {rate: 5mbit}, downlink: {rate: 8mbit}}", "rate: 8mbit", "move that one to `uplink`"),
+        ("{}", "{both: {rate: 5mbit}, downlink: {rate: 8mbit}}", "rate: 8mbit", "move the one in `both` to `uplink`"),
     ],
 )  # fmt: skip
 def test_one_mistake_is_reported_once_at_its_place(old: str, new: str, marked: str, hint: str, tmp_path: Path) -> None:

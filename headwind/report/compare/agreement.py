@@ -80,7 +80,7 @@ def headline(changes: Sequence[Change], earlier: str, later: str, what: str = "c
     parts = [f"{worse or 'none'} got worse", f"{better or 'none'} got better"]
     parts += [f"{likely} likely changed"] if likely else []
     show = "shows" if len(bounded) == 1 else "show"
-    parts += [f"{len(bounded)} {show} no change above {_largest(bounded)[0][1]:.2f}x"] if bounded else []
+    parts += [f"{len(bounded)} {show} no change above {_bound(_largest(bounded)[0][1])}"] if bounded else []
     parts += [f"{unknown or 'none'} {'is' if unknown == 1 else 'are'} unknown"]
     metrics = len({change.metric.key for change in changes})
     by = f" by {metrics} metrics" if metrics > 1 else ""
@@ -114,7 +114,7 @@ def change_word(change: Change) -> str:
         return ("worse" if change.verdict.favours < 0 else "better") + (" like all" if change.is_shared else "")
     if change.verdict is Verdict.TIE:
         return "the same"
-    return "unknown" if change.is_unknown else f"no change above {most_apart(change.interval):.2f}x"
+    return "unknown" if change.is_unknown else f"no change above {_bound(most_apart(change.interval))}"
 
 
 def certainty(change: Change) -> Certainty:
@@ -194,7 +194,7 @@ def rest(changes: Sequence[Change], fewest: int) -> list[str]:
     if likely:
         lines.append(f"likely changed, but not sure among all: {len(likely)} of {len(changes)}")
     if bounded:
-        largest = {name: f"{each:.2f}x" for name, each in _largest(bounded, ambiguous)}
+        largest = {name: _bound(each) for name, each in _largest(bounded, ambiguous)}
         most = next(iter(largest.values()))
         named = [f"{name} {each}" for name, each in largest.items()] if len(largest) > 1 else [*largest]
         is_clear = len(largest) == 1 and len(bounded) == len(changes)  # it is all that was compared
@@ -212,6 +212,11 @@ def _name(change: Change, ambiguous: Collection[Condition]) -> str:
     arms = f" {change.pair.new.name} against {change.pair.base.name}" if isinstance(change, RatioChange) else ""
     arms = f" {change.arm.name}" if isinstance(change, ArmChange) else arms
     return f"{change.condition.id}{arms} by {change.metric.label}"
+
+
+def _bound(ratio: float) -> str:
+    """An upper bound to two decimals, rounded up so that it stays one: `1.06x` for 1.0543."""
+    return f"{math.ceil(ratio * 100 - 1e-9) / 100:.2f}x"
 
 
 def _largest(bounded: Sequence[Change], ambiguous: Collection[Condition] = ()) -> list[tuple[str, float]]:
