@@ -20,8 +20,8 @@ class Engine:
     is_guest: bool = False  # a separate kernel inside the container, watched from outside
 
 
-KERNEL = Engine("kernel", "impair.router.agent", "netem of the host's kernel, in the router container")
-UML = Engine("uml", "impair.router.uml", "netem of a user-mode kernel inside the router container", is_guest=True)
+KERNEL = Engine("kernel", "impair.router.agent", "netem of the host's kernel, in its container")
+UML = Engine("uml", "impair.router.uml", "netem in a user-mode kernel inside its container", is_guest=True)
 PLAIN = Engine("plain", "impair.router.agent")  # for benchmarks
 ENGINES = {engine.name: engine for engine in (KERNEL, UML, PLAIN)}
 CHOICES = (AUTO, *(name for name, engine in ENGINES.items() if engine.netem))  # of the option --engine

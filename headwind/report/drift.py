@@ -36,7 +36,7 @@ def drift_text(data: RunData, usual: Mapping[Key, float]) -> str:
     if abs(math.log(middles[worst])) < math.log1p(DRIFT_RATIO):
         limit = setting("drift_ratio", DRIFT_RATIO)
         return (
-            "Over all networks together, times did not drift: their median in "
+            "Over all networks together (single ones: see the warnings), times did not drift: their median in "
             f"{'each tenth' if len(middles) == SLICES else f'the {len(middles)} tenths with enough trials'} of the run "
             f"was within {limit} of the whole run's."
         )

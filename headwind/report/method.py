@@ -37,8 +37,8 @@ def method(data: RunData) -> Iterator[str]:
     yield from _workloads(data)
     engine = ENGINES.get(str(data.environment.get("engine")))
     yield (
-        "Client and server reach each other only through the router. It can impair the packets of each direction "
-        f"independently, as they leave, with {engine.netem if engine else 'netem'}. {_randomness(data)}"
+        "Client and server reach each other only through the router, which impairs each direction independently, on "
+        f"egress, with {engine.netem if engine else 'netem'}. {_randomness(data)}"
     )
     yield from _overtaking(data)
     yield from bursts.describe(item.profile for item in data.matrix.conditions)
@@ -146,10 +146,11 @@ def _verdicts(data: RunData) -> Iterator[str]:
         "A comparison of A against B takes ln(time of B / time of A) in each block, and then the median of these, with "
         f"its distribution-free {setting('confidence_ratio', rule.confidence)} interval (order statistics). If the "
         f"whole interval of the ratio is above {1 + rule.margin_ratio:g}, A is faster; below 1/"
-        f"{1 + rule.margin_ratio:g}, slower; between them, tied. If it excludes 1 but reaches within {slight} of it, "
-        f"the lead may be under {slight}. A protocol that finishes in significantly more blocks is ahead, however slow "
-        f"it is. A protocol whose unfinished trials exceed the other's by at least {FEWEST_STALLS}, and by over "
-        f"{setting('stall_ratio', rule.stall_ratio)} of the blocks, is never called faster or tied. A result is sure "
+        f"{1 + rule.margin_ratio:g}, slower; between them, tied. If the interval excludes 1 but includes ratios within "
+        f"{slight} of 1, the lead may be under {slight}. A protocol that finishes in significantly more blocks is "
+        "ahead, however slow it is. A protocol whose unfinished trials exceed the other's by at least "
+        f"{FEWEST_STALLS}, and by over {setting('stall_ratio', rule.stall_ratio)} of the blocks, is never called "
+        "faster or tied. A result is sure "
         "if it survives e-BH, a correction for multiple comparisons: at most 10 % of all sure results, over all "
         "metrics together, are expected to be wrong."
     )

@@ -146,9 +146,9 @@ def forecast_of(item: Open) -> str:
     if not has_forecast(item):
         return ""
     if item.outlook.blocks:
-        return f"about {item.outlook.blocks:,} more needed to make all sure"
+        return f"about {item.outlook.blocks:,} more needed to settle every comparison"
     least = item.outlook.low
-    return f"{f'at least {least:,}' if least else 'hundreds'} more needed to make all sure"
+    return f"{f'at least {least:,}' if least else 'hundreds'} more needed to settle every comparison"
 
 
 def _rank(standing: Standing) -> tuple[int, bool, bool, float]:

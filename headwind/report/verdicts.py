@@ -432,14 +432,12 @@ def dependence_text(alike: Dependence) -> str:
     if not alike.blocks:
         return ""
     figure = (
-        f"lag-1 rank correlation {alike.correlation:.2f} \N{PLUS-MINUS SIGN} {alike.error:.2f} over "
+        f"lag-1 rank correlation {alike.correlation:.2f}, standard error {alike.error:.2f}, "
         f"{counted(alike.blocks, 'block')}"
     )
     if alike.is_excessive:
-        return (
-            f"neighbouring blocks resemble each other ({figure}): intervals are too narrow by {alike.too_narrow:.1f}x"
-        )
-    return f"neighbouring blocks do not resemble each other more than chance allows ({figure})"
+        return f"neighbouring blocks are correlated ({figure}): intervals are too narrow by {alike.too_narrow:.1f}x"
+    return f"neighbouring blocks are not significantly correlated ({figure})"
 
 
 def check_text(check: SelfCheckFinding, name: str) -> str:
@@ -474,7 +472,7 @@ def first_judged(lines: Iterable[Line]) -> str:
 def others_shown(lines: Iterable[Line]) -> str:
     """Sentence on the metrics that a table of results shows next to the primary one."""
     first = first_judged(lines)
-    return f"The table shows another metric only where it is surer than {first}, or contradicts it."
+    return f"The table adds another metric only where that metric is more certain than {first}, or contradicts it."
 
 
 def others_judged(lines: Iterable[Line]) -> str:

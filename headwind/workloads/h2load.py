@@ -211,10 +211,10 @@ class H2load(Workload):
     def method(cls) -> str:
         """Definition of its times."""
         return (
-            "The total time is h2load's own, from its start to its last response; throughput is the bits of response "
-            "bodies over that time, headers not counted. The mean completion time is the mean over all requests of "
-            "the time from client start to completion. The time to first byte (TTFB) includes the handshake; the time "
-            "of a request does not."
+            "The total time is measured by the client, h2load, from its start to its last response; throughput is the "
+            "bits of response bodies over that time, headers not counted. The mean completion time is the mean over "
+            "all requests of the time from client start to completion. The time to first byte (TTFB) includes the "
+            "handshake; the time of a request does not."
         )
 
     def in_short(self, metrics: Sequence[Mapping[str, float]], protocols: Collection[str]) -> str:

@@ -175,7 +175,7 @@ def test_bursts_by_time_have_the_loss_of_the_direction_between_them(tmp_path: Pa
         ("{at: {1: {}}}", "1", "has no unit", ""),
         ("{at: {1s: {downlink: {jitter: 1ms}}}}", "1ms", "a jitter needs a delay", "add `delay`"),
         ("{at: {1s: {loss: 1%}}}", "loss", "unknown key `loss`", "belongs in"),
-        ("{at: {1s: {both: {loss: 1%}, uplink: {loss: 2%}}}}", "loss: 2%", "already in `both`", "move the one in `both`"),
+        ("{at: {1s: {both: {loss: 1%}, uplink: {loss: 2%}}}}", "loss: 2%", "already in `both`", "move the one in"),
         ("{at: {1s: {}, 1005ms: {both: {loss: 1%}}}}", "at", "closer together than 10 ms", "not be on time"),
         ("{at: {1s: {both: {loss: 1%}}}, every: 900ms}", "900ms", "start over after 0.9 s, and the last one is at 1 s",
          "longer than the last moment, such as `every: 2s`"),

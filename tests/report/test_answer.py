@@ -488,7 +488,7 @@ def test_trials_without_a_time_are_counted_in_a_column_of_their_kind() -> None:
     assert axis.scale.end < axis.columns[Kind.BOUND] < axis.columns[Kind.NOTHING] < 520
     drawn = picture(("h1", [*exact(1, 2), stopped, stopped, stopped]), ("h2", [*exact(1, 5), failed]))
     assert drawn.texts == ["3", "1"]
-    assert Drawn(charts.strip_labels("x", axis)).texts[:2] == ["timed out", "no time"]
+    assert Drawn(charts.strip_labels("x", axis)).texts[:2] == ["timed out", "no result"]
     assert "timed out" not in Drawn(charts.strip_labels("x", charts.strip_axis(exact(1), "total_s", 60.0))).texts
     (outline,) = drawn.paths("h1", "hollow")
     assert min(x for x, _ in outline) < axis.columns[Kind.BOUND] < max(x for x, _ in outline), "its median timed out"

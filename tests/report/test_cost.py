@@ -88,7 +88,7 @@ def drifting(slower: dict[Arm, float]) -> RunData:
     [
         (
             {H1: 1.0, H2: 1.0, H3: 1.0},
-            "Over all networks together, times did not drift: their median in each tenth of the run was within ",
+            "times did not drift: their median in each tenth of the run was within ",
         ),
         ({H1: 1.5, H2: 1.5, H3: 1.5}, ", trials of all protocols took 50.1 % longer than "),
         ({H1: 1.5, H2: 1.5, H3: 0.9}, ", trials of some protocols took 50.0 % longer than "),

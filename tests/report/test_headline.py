@@ -299,7 +299,7 @@ def test_a_row_with_a_sure_comparison_has_the_forecast_of_the_others_too() -> No
         for trial in trials_of(matrix)
     ]
     page = words(section(parse(render(Golden(matrix, tuple(results)).data("x"), 0.0)), "answer"))
-    assert re.search(r"12 blocks, (about \d+|at least \d+|hundreds) more needed to make all sure", page)
+    assert re.search(r"12 blocks, (about \d+|at least \d+|hundreds) more needed to settle every comparison", page)
 
 
 def test_a_lead_by_another_metric_in_a_tie_has_a_sentence() -> None:

@@ -71,7 +71,7 @@ def strip_axis(values: Iterable[Observed], quantity: str, timeout: float | None)
 
 def strip_labels(id: str, axis: StripAxis, *more: Markup) -> Markup:  # noqa: A002
     """The axis's labels, for the head of the table: as wide as the strips below it; `more` is next to them."""
-    heads = {Kind.BOUND: "timed out", Kind.NOTHING: "no time"}
+    heads = {Kind.BOUND: "timed out", Kind.NOTHING: "no result"}
     labels = [text(x, _AXIS / 2, heads[kind], class_="middle quiet") for kind, x in axis.columns.items()]
     free = -math.inf
     for value in axis.ticks:
