@@ -119,14 +119,8 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
     has_columns = len(pairs) <= MOST_COLUMNS and not rest
     width_of_pairs = len(pairs) * WIDTH_OF_CELL if has_columns else WIDTH_OF_LINE
     has_room = WIDTH_OF_NAME + width_of_pairs + len(arms) * WIDTH_OF_MEDIAN <= width
-    confidence = setting("confidence_ratio", data.judgement.rule.confidence)
-    ratios = f"ratios within blocks [{confidence} interval]"
-    if (by := describe.first_judged(data.judgement.compared) or labels) != labels:
-        ratios = f"ratios of {by} within blocks [{confidence} interval]"
-    ratios = f"{ratios}; {MARKS[Certainty.SURE]} sure" if pairs else ""
-    what = "; ".join(filter(None, (f"Medians of {labels}", ratios))) if has_room else f"By {by}: {ratios}"
     table = Table(
-        title=Text(what),
+        title=Text(_heading(data, labels, has_pairs=bool(pairs), has_medians=has_room)),
         title_justify="left",
         title_style="dim",
         box=None,
@@ -155,6 +149,17 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
         name = Text.assemble((clean(label), "bold"), (_held(f", {blocks}{below}"), "dim"))
         table.add_row(name, *(medians if has_room else ()), *cells)
     return table
+
+
+def _heading(data: RunData, labels: str, *, has_pairs: bool, has_medians: bool) -> str:
+    """What the table shows: `Medians of total time; ratios within blocks [95 % interval]; ✓ sure`."""
+    by = describe.first_judged(data.judgement.compared) or labels
+    confidence = setting("confidence_ratio", data.judgement.rule.confidence)
+    of = "" if by == labels else f" of {by}"
+    ratios = f"ratios{of} within blocks [{confidence} interval]; {MARKS[Certainty.SURE]} sure" if has_pairs else ""
+    if not has_medians:
+        return f"By {by}: {ratios}" if ratios else f"By {by}"
+    return "; ".join(filter(None, (f"Medians of {labels}", ratios)))
 
 
 def _cell(cell: Cell) -> Text:
