@@ -152,7 +152,7 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
 
 
 def _heading(data: RunData, labels: str, *, has_pairs: bool, has_medians: bool) -> str:
-    """What the table shows: `Medians of total time; ratios within blocks [95 % interval]; ✓ sure`."""
+    """The heading of the table: `Medians of total time; ratios within blocks [95 % interval]; ✓ sure`."""
     by = describe.first_judged(data.judgement.compared) or labels
     confidence = setting("confidence_ratio", data.judgement.rule.confidence)
     of = "" if by == labels else f" of {by}"
