@@ -55,7 +55,10 @@ RebindKind = Annotated[Rebind, Written(
 
 KEEP_ONE = "keep one of them; a burst at a fixed time is `500ms: {downlink: {loss: 100%}}, 600ms: {}` under `at`"
 OWN_CHANGES = {  # keys of a direction that change it by themselves: why they are not under `at`
-    "spells": ("`spells` begin with the trial", "write them next to `at`, or a loss here"),
+    "spells": (
+        "`spells` begin with the trial",
+        "a network has `at` or `spells`: write a loss here, or `spells` without `at`",
+    ),
     "trace": ("a `trace` begins with the trial", "give it a profile without `at`, or write a rate here"),
 }
 

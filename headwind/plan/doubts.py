@@ -25,6 +25,7 @@ from headwind.settings import SHIPPED_STREAM_BYTES, Settings, Windows
 from headwind.verdicts.congestion import confounded, control_of
 from headwind.workloads.h2load import IDLE_S, H2load
 from impair.profile import (
+    FRAME_BYTES,
     NEXT_PACKET,
     SHORTEST_SPAN_S,
     Changes,
@@ -66,6 +67,7 @@ def notes_of(matrix: Matrix) -> list[str]:
     """Notes as they are printed: networks that reorder packets or are left out, and what else a comparison mixes in."""
     found = (
         *_reordering(matrix), *_lasting(matrix), *_returning(matrix), *_outages(matrix), *_overwritten(matrix),
+        *_full_of_acks(matrix),
         *_left_out(matrix), *_unchecked(matrix), *confounded(matrix), *_unlike(matrix), *_pipelining(matrix),
         *_raised_windows(matrix),
     )  # fmt: skip
@@ -141,6 +143,28 @@ def _lasting(matrix: Matrix) -> Iterator[str]:
                 f"{quoted(profile.name)} stays changed from {setting('at_s', last_s)} to the end of the trial; a later "
                 f"moment restores it: {_later(last_s)}"
             )
+
+
+def _full_of_acks(matrix: Matrix) -> Iterator[str]:
+    """A note on uplinks whose default limit the acknowledgements of a download at full rate fill: it drops some.
+
+    Netem counts packets, of whatever size, in delay line and queue together. TCP sends an acknowledgement for every
+    second full frame or more (RFC 9293, section 3.8.6.3).
+    """
+    found: dict[str, int] = {}
+    for profile in {condition.profile.name: condition.profile for condition in matrix.conditions}.values():
+        up, down = profile.uplink, profile.downlink
+        if up.rate and down.rate and up.delay and not up.queue and not (up.queue_packets or up.limit_packets):
+            held = math.ceil(down.rate.rate_bps / 8 / FRAME_BYTES * up.delay.delay_s)
+            if held / 2 > up.limit:
+                found[profile.name] = held
+    if found:
+        name, held = max(found.items(), key=lambda item: item[1])
+        others = f" and {counted(len(found) - 1, 'other network')}" if len(found) > 1 else ""
+        yield (
+            f"the uplink of {quoted(name)}{others} holds few packets, and the acknowledgements of a download fill it: "
+            f"it drops some, most of TCP's. To keep them, write a longer queue for the uplink, such as `queue: {held}`"
+        )
 
 
 def _unchecked(matrix: Matrix) -> Iterator[str]:
@@ -422,7 +446,9 @@ def spells_of(matrix: Matrix, forecast: Forecast) -> Iterator[str]:
             lost = (spells.good_s * losses[0] + spells.bad_s * losses[1]) / (spells.good_s + spells.bad_s)
             mean = f"{good} good and {bad} bad: {measured('loss_ratio', lost)} of packets lost on average"
             met = -math.expm1(-max(0.0, trial_s - SHORTEST_SPAN_S) / (spells.good_s - SHORTEST_SPAN_S))
-            few = f"; only about {100 * met:.0f} % of trials will meet a bad spell, if they take {took} as forecast"
+            few = (
+                f"; only about {100 * met:.0f} % of trials will see a bad spell begin, if they take {took} as forecast"
+            )
             where = f"{quoted(matrix.name_of(condition))} ({direction.value})"
             yield f"note: spells of {where}, {mean}{few if met < MET_ALWAYS else ''}"
 

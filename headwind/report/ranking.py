@@ -59,9 +59,9 @@ class Standing:
 
     @property
     def spells_text(self) -> str:
-        """The trials that met a bad spell of the network: `3 of 84 trials met a bad spell`; empty without spells."""
+        """The trials in which a bad spell began: `a bad spell began in 3 of 84 trials`; empty without spells."""
         met, of = met_spells(self.condition, (result for row in self.rows.values() for result in row.values()))
-        return f"{met} of {counted(of, 'trial')} met a bad spell" if of else ""
+        return f"a bad spell began in {met} of {counted(of, 'trial')}" if of else ""
 
     @property
     def certainty(self) -> Certainty:

@@ -139,6 +139,22 @@ def test_the_plan_notes_a_network_that_stays_changed(tmp_path: Path) -> None:
     assert notes_on("{1s: {downlink: {loss: {packets: 1}}}}") == [], "only the next packet is dropped"
 
 
+def test_the_plan_notes_an_uplink_that_drops_acknowledgements(tmp_path: Path) -> None:
+    """A quarter to a half of a satellite's uplink packets were dropped, and nothing said so."""
+
+    def notes_on(uplink: str) -> list[str]:
+        far = f"far: {{downlink: {{delay: 280ms, rate: 6mbit}}, uplink: {uplink}}}"
+        said = plan_of(load(MINIMAL.replace("clean: {}", far), tmp_path), tmp_path).splitlines()
+        return [line for line in said if "acknowledgements" in line]
+
+    (note,) = notes_on("{delay: 280ms, rate: 1mbit}")
+    assert "the uplink of `far` holds few packets" in note
+    assert note.endswith("such as `queue: 139`")
+    assert notes_on("{delay: 280ms, rate: 1mbit, queue: 139}") == []
+    assert notes_on("{delay: 20ms, rate: 1mbit}") == [], "few are on their way"
+    assert notes_on("{delay: 280ms}") == [], "without a rate the delay line holds 100,000"
+
+
 def test_the_plan_notes_self_checks_without_a_network(tmp_path: Path) -> None:
     said = plan_of(load(MINIMAL + "selfcheck: {protocol: h3}\n", tmp_path), tmp_path)
     assert "`selfcheck` checks nothing: add profiles, such as `again: [clean]`" in said

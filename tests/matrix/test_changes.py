@@ -169,7 +169,7 @@ def test_bursts_by_time_have_the_loss_of_the_direction_between_them(tmp_path: Pa
         ("{both: {spells: {good: 1s, bad: 9ms}}}", "9ms", "9 ms is too short for a spell",
          "at least 40 ms on average; shorter bursts are counted in packets"),
         ("{both: {spells: {good: 1s, bad: 1s}}, at: {1s: {}}}", "at", "both change the network", "keep one"),
-        ("{at: {1s: {both: {spells: {good: 1s, bad: 1s}}}}}", "spells", "begin with the trial", "next to `at`"),
+        ("{at: {1s: {both: {spells: {good: 1s, bad: 1s}}}}}", "spells", "begin with the trial", "write a loss here"),
         ("{both: {spells: {good: 1s, bad: 1s}}, every: 1s}", "every", "`every` needs changes", "add `at`"),
         ("{at: {0s: {}}}", "0s", "`0s` is the beginning", "is written next to `at`"),
         ("{at: {1: {}}}", "1", "has no unit", ""),

@@ -326,7 +326,7 @@ def test_bad_spells_that_most_trials_ended_before_are_counted(met: int, sentence
     first = words(section(parse(render(data, 0.0)), "answer"))
     terminal = " ".join(" ".join(printed(data, 120)).split())
     for seen_there in (first.partition(" Key ")[2], terminal, summary_md(data, data.judgement, "x")):
-        assert f"{met} of 24 trials met a bad spell" in seen_there
+        assert f"a bad spell began in {met} of 24 trials" in seen_there
 
 
 @pytest.mark.parametrize(("excluded", "is_milder"), [(12, True), (2, False)])

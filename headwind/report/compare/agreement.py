@@ -13,7 +13,7 @@ from headwind.format import arm_name, counted, enumerated, listed
 from headwind.model import Condition
 from headwind.report.certainty import Certainty, most_apart
 from headwind.report.compare.comparison import Only
-from headwind.report.verdicts import interval_text, range_text, toward, two
+from headwind.report.verdicts import interval_text, range_text, toward
 from headwind.verdicts.changes import WIDE_RATIO, ArmChange, Change, Changes, RatioChange, Shared
 from headwind.verdicts.verdict import Verdict
 
@@ -246,7 +246,7 @@ def _lacks(unknown: Sequence[Change], fewest: int, ambiguous: Collection[Conditi
         yield f"too many trials did not finish ({_places(both, ambiguous)})"
     if wide:
         largest = max(most_apart(change.interval) for change in wide)
-        size = f"too few blocks to rule out a change above {WIDE_RATIO:.2f}x, up to {two(largest)}x is possible"
+        size = f"too few blocks to rule out a change above {WIDE_RATIO:.2f}x, up to {_bound(largest)} is possible"
         yield f"{size}; needs {_forecast(wide)}, has {_counts(wide, ambiguous)}"
 
 

@@ -154,7 +154,8 @@ def _legend(rule: Rule) -> str:
     return (
         f"\N{CHECK MARK} sure: {describe.sure_text(rule)} (at most {describe.wrong_share()} of sure results are "
         "expected to be wrong). Likely: a lead or a tie with a doubt, which the table names. A ratio is that of the "
-        f"named protocol: the median over blocks of the ratio within a block, with its {confidence} interval."
+        f"named protocol (of a tie, of the first one): the median over blocks of the ratio within a block, with its "
+        f"{confidence} interval."
     )
 
 
