@@ -192,7 +192,7 @@ def _train(seen: TrainSeen, sent: int) -> Train:
 
 
 def describe(check: Check) -> str:
-    """A check as text: `downlink delay 24.2 ms, requested 15 ms, tolerance 3 ms (median of ...)`."""
+    """A check as text: `downlink delay: 24.2 ms, requested 15 ms, tolerance 3 ms (median of ...)`."""
 
     def text(value: float | None, write: Write) -> str:
         return "not measured" if value is None else write(check.quantity, value)
@@ -200,4 +200,4 @@ def describe(check: Check) -> str:
     name = f"{quantity_name(check.quantity)}{check.span and f' {check.span}'}"
     seen = text(check.measured, measured if check.quantity.endswith(WITH_UNITS) else setting)
     about = f", tolerance {text(check.tolerance, measured)}" if check.tolerance else ""
-    return f"{check.direction} {name} {seen}, requested {text(check.requested, setting)}{about} ({check.note})"
+    return f"{check.direction} {name}: {seen}, requested {text(check.requested, setting)}{about} ({check.note})"
