@@ -59,27 +59,19 @@ class Machine:
 
     cores: int
     processor: str
-    free_bytes: int  # on the file system of this source tree, or of Docker's images if that has less
+    free_bytes: int  # on the file system of this source tree
     sysctl: Callable[[str], str]  # reads a setting of the kernel; empty if it cannot be read
 
     @classmethod
     def here(cls) -> Machine:
         """The machine that this program runs on."""
-        return cls(os.cpu_count() or 1, platform.machine(), _free_bytes(), _sysctl)
-
-
-def _free_bytes() -> int:
-    """The free bytes where this source tree is, or where Docker keeps images, whichever has less."""
-    places = [ROOT]
-    with suppress(DockerError, OSError):
-        places.append(Path(docker("info", "--format", "{{.DockerRootDir}}").strip()))
-    return min(shutil.disk_usage(place).free for place in places if place.is_dir())
+        return cls(os.cpu_count() or 1, platform.machine(), shutil.disk_usage(ROOT).free, _sysctl)
 
 
 def examine(machine: Machine) -> Iterator[Finding]:
     """Check everything that a run needs, cheapest first. Never raises, never changes the host."""
     yield _cores(machine)
-    yield _disk(machine.free_bytes)
+    yield _disk(min([machine.free_bytes, *_free_for_images()]))
     yield from _docker()
     yield from _ipv6(machine)
     yield _socket_buffer(machine)
@@ -92,6 +84,14 @@ def _cores(machine: Machine) -> Finding:
     if machine.cores < 2:
         return Finding("CPU", "warning", "1 core: client, router and server compete", "use two or more")
     return Finding("CPU", "ok", f"{machine.cores} cores, {machine.processor}")
+
+
+def _free_for_images() -> Iterator[int]:
+    """The free bytes where Docker keeps its images, if that is known and on this machine."""
+    with suppress(DockerError, OSError):
+        place = Path(docker("info", "--format", "{{.DockerRootDir}}").strip())
+        if place.is_dir():
+            yield shutil.disk_usage(place).free
 
 
 def _disk(free: int) -> Finding:

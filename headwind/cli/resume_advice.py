@@ -161,7 +161,7 @@ class More:
         found = cls(budget_s, costs, short, slow, beyond, (), soonest, missing, guesses, scheduler.start_s, incomplete)
         named = {*found.settled, *short, *slow, *beyond, *missing}
         later = [each.condition.id for each in _wanted(still_open) if each.condition.id not in named]
-        is_of_checks = all(each.is_of_checks for each in _wanted(still_open)) and not missing
+        is_of_checks = bool(still_open) and all(each.is_of_checks for each in still_open) and not missing
         return replace(found, later=later, lanes=scheduler.lanes_for(missing), is_of_checks=is_of_checks)
 
 
@@ -179,9 +179,9 @@ def _why_done(data: RunData) -> list[str]:
     pairs = [pair for item in data.still_open for pair in item.pairs]
     left = [pair for pair in pairs if not pair.is_check]
     if pairs:
-        what = "comparison" if left else "self-check"
-        are = "is" if len(left or pairs) == 1 else "are"
-        open_ = f"{counted(len(left or pairs), what)} {are} not sure within `max` ({matrix.repeat.most})"
+        number, what = (len(left), "comparison") if left else (len(pairs), "self-check")
+        are = "is" if number == 1 else "are"
+        open_ = f"{counted(number, what)} {are} not sure within `max` ({matrix.repeat.most})"
         return [f"No blocks are left to run: {open_}; raise it in a new run."]
     if early := [data.matrix.name_of(each) for each in matrix.conditions if each.id in data.unchanged]:
         return [f"No blocks are left to run; nothing can be sure in {listed(early)}, where trials {TOO_EARLY}."]

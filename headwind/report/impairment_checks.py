@@ -162,11 +162,11 @@ def pooled(measured: Sequence[tuple[float, float]]) -> float | None:
 def packets_of(seen: Seen, check: Check) -> float:
     """Number of netem's decisions behind a measured ratio; 0 if not counted, or for anything but a ratio.
 
-    A probe train is the same for every trial of a condition, so its measurements (times, rates, and the share of probes
-    that was lost) have equal weights.
+    A probe train is the same for every trial of a condition, so its measurements (times, rates, shares of probes) have
+    equal weights.
     """
     passage = seen.passages.get(check.direction, {}).get(check.span)
-    if not check.quantity.endswith("_ratio") or check.quantity == "probe_loss_ratio" or not passage:
+    if not check.quantity.endswith("_ratio") or check.quantity.startswith("probe_") or not passage:
         return 0
     events = {
         "duplicate_ratio": passage.duplicate, "corrupt_ratio": passage.corrupt, "reorder_ratio": passage.reorder,

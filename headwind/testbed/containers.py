@@ -21,7 +21,6 @@ from headwind.testbed.scratch import remove_scratch
 LABEL = "headwind.project"
 OWNER_LABEL = "headwind.owner"
 MEMORY_SHARE = 0.75  # of the machine's memory, that a container can use: no trial needs so much
-KINDS = ("container", "network")
 TEARDOWN_S = 30.0  # for each call of docker while a testbed is taken down; removing three containers takes 1 s
 
 
@@ -33,20 +32,25 @@ def _labelled(kind: str, docker: Docker) -> list[tuple[str, str, str]]:
     return [(item, project, owner) for item, project, owner in (line.split("\t") for line in found.splitlines())]
 
 
+def _of_project(project: str, kind: str, docker: Docker) -> list[str]:
+    return [identity for identity, name, _ in _labelled(kind, docker) if name == project]
+
+
 def remove_project(project: str, docker: Docker = docker) -> None:
     """Remove every container and network of one testbed at once, in any state.
 
     Raises DockerError if Docker does not answer in time.
     """
     try:
+        left = []
         for kind, remove in (("container", ("rm", "-f", "-v")), ("network", ("network", "rm"))):
-            ours = [identity for identity, name, _ in _labelled(kind, docker) if name == project]
-            if ours:
-                docker(*remove, *ours, check=False, silence_s=TEARDOWN_S)
-        if left := [
-            identity[:12] for kind in KINDS for identity, name, _ in _labelled(kind, docker) if name == project
-        ]:
-            raise DockerError(f"Docker could not remove {', '.join(left)}; does something else use them?")
+            ours = _of_project(project, kind, docker)
+            removed = docker(*remove, *ours, check=False, silence_s=TEARDOWN_S).split() if ours else []
+            if {*ours} - {*removed}:  # which others may have removed
+                left += _of_project(project, kind, docker)
+        if left:
+            names = ", ".join(each[:12] for each in left)
+            raise DockerError(f"Docker could not remove {names}; does something else use them?")
     except DockerError as error:
         raise DockerError(
             f"testbed {project} may be left; `.venv/bin/python lab.py down` removes it: {error}"
@@ -55,7 +59,8 @@ def remove_project(project: str, docker: Docker = docker) -> None:
 
 def projects(docker: Docker = docker) -> dict[str, bool]:
     """Every existing testbed, and whether its lab still runs."""
-    return {project: is_alive(owner) for kind in KINDS for _, project, owner in _labelled(kind, docker)}
+    kinds = ("container", "network")
+    return {project: is_alive(owner) for kind in kinds for _, project, owner in _labelled(kind, docker)}
 
 
 def sweep(say: Say, include_living: bool = False, docker: Docker = docker) -> int:

@@ -72,10 +72,12 @@ def _run(
             )  # fmt: skip
         except FileNotFoundError as error:
             raise DockerError(f"{command[0]} is not installed; `make lab-doctor` shows how to install it") from error
-        lines = _lines_of(process, stream, silence_s)
+        later_s = DOWNLOAD_S if silence_s and command[1:2] == ["pull"] else silence_s
+        lines = _lines_of(process, stream, silence_s, later_s)
         if silence_s and process.returncode == -signal.SIGKILL:
+            quiet_s = later_s if lines else silence_s
             raise DockerError(
-                f"`{' '.join(command)}` printed nothing for {silence_s:g} s and was killed; does `docker info` answer?"
+                f"`{' '.join(command)}` printed nothing for {quiet_s:g} s and was killed; does `docker info` answer?"
             )
         complaints.seek(0)
         tail = [*lines, *complaints][-12:]
@@ -85,10 +87,12 @@ def _run(
     return "".join(lines)
 
 
-def _lines_of(process: subprocess.Popen[str], stream: Say | None, silence_s: float | None) -> list[str]:
+def _lines_of(
+    process: subprocess.Popen[str], stream: Say | None, silence_s: float | None, later_s: float | None
+) -> list[str]:
     """All output lines of the process, which is killed if it stays silent, or if we are stopped."""
     lines: list[str] = []
-    with process, _killed_when_silent(process, silence_s, is_download="pull" in str(process.args)) as heard:
+    with process, _killed_when_silent(process, silence_s, later_s) as heard:
         try:
             for line in process.stdout or ():
                 heard()
@@ -109,19 +113,17 @@ def _kill(process: subprocess.Popen[str]) -> None:
 
 @contextmanager
 def _killed_when_silent(
-    process: subprocess.Popen[str], silence_s: float | None, *, is_download: bool = False
+    process: subprocess.Popen[str], silence_s: float | None, later_s: float | None
 ) -> Iterator[Callable[[], None]]:
     """Watch the process with a single thread: `docker inspect` prints thousands of lines.
 
-    A download prints nothing during a layer, so after its first line it has DOWNLOAD_S.
+    Before its first line it may be silent for `silence_s`, then for `later_s`: a pull prints nothing during a layer.
     """
     last_s, is_over, limit_s = time.monotonic(), threading.Event(), silence_s or 0.0
 
     def heard() -> None:
         nonlocal last_s, limit_s
-        last_s = time.monotonic()
-        if is_download:
-            limit_s = max(limit_s, DOWNLOAD_S)
+        last_s, limit_s = time.monotonic(), later_s or 0.0
 
     def watch() -> None:
         while (left_s := last_s + limit_s - time.monotonic()) > 0:

@@ -50,9 +50,10 @@ def changes_json(comparison: Comparison) -> dict[str, Any]:
         "sentences": [
             headline(found.ratios, comparison.before.id, comparison.after.id),
             *outcome(found),
-            *machine_sentences(found),
+            *machine_sentences(found, is_same_setup=comparison.is_same_setup),
             *rest(found.ratios, found.fewest),
             *only_sentences(comparison.only),
+            *filter(None, [comparison.same_seed]),
         ],
         "not_compared": [
             {"only_in": only.run or None, "conditions": only.conditions, "arms": only.arms} for only in comparison.only
