@@ -31,13 +31,8 @@ def of_arm(slip: Slip, tree: Mapping[str, Any]) -> str:
         return _of_protocol(written, tree)
     if path[0] in NAMING and len(path) > 1 and isinstance(written, str) and (found := _of_name(slip, written, tree)):
         return found
-    if (
-        path[0] == "workloads"
-        and len(path) == 3
-        and isinstance(written, dict)
-        and written
-        and written.keys() <= set(PROTOCOLS)
-    ):
+    is_by_protocol = isinstance(written, dict) and written and written.keys() <= set(PROTOCOLS)
+    if path[0] == "workloads" and len(path) == 3 and is_by_protocol:
         return _of_each_protocol(path, written, tree)
     if path[-2:-1] == ("congestion",) and path[-1] in PROTOCOLS:
         return f"did you mean `{Protocol(path[-1]).transport}`? {path[-1]} runs over it"

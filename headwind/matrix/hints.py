@@ -174,8 +174,6 @@ def _advised(slip: Slip, root: type[BaseModel], tree: Any) -> Slip:
     match slip.mistake:
         case _ if nowhere.is_site(slip.path, value_at(tree, slip.path)):
             hint = nowhere.LIVE
-        case _ if slip.path[0] == "judge" and str(slip.mistake).endswith(" appears twice"):
-            hint = ""
         case _ if slip.path[0] == "judge" and slip.path[1:] and isinstance(value_at(tree, slip.path), str):
             hint = _of_judged(value_at(tree, slip.path), root, tree)
         case UnknownKey():
@@ -262,7 +260,8 @@ def _of_judged(written: str, root: type[BaseModel], tree: Any) -> str:
     found = [levels(root, tree, ("workloads", name))[-1] for name in entries] if isinstance(entries, dict) else []
     known = _compared(level.model for level in found if isinstance(level.written, dict))
     every = _compared(keys for level in found[:1] for keys in level.models)
-    return meant(written, known) if known and nearest(written, every) in (*known, "") else ""
+    is_known = written in known  # it is there twice
+    return meant(written, known) if known and not is_known and nearest(written, every) in (*known, "") else ""
 
 
 def _compared(models: Iterable[type[BaseModel] | None]) -> list[str]:
@@ -323,8 +322,8 @@ def _purpose(path: Path, slip: Slip, level: Level) -> str:
     field = level.model.model_fields.get(str(path[-1])) if level.model else None
     written = level.written[path[-1]] if isinstance(level.written, dict) else None
     if path[-1] == "requests" and (both := count_and_size(written)):
-        has_sizes = "size" in level.keys
-        return f"did you mean {f'`{shown(both)[1:-1]}`' if has_sizes else shown(as_objects(written, {}))}?"
+        keys = f"`{shown(both)[1:-1]}`" if "size" in level.keys else shown(as_objects(written, {}))
+        return f"did you mean {keys}?"
     has_unit = isinstance(written, str) and re.fullmatch(r"[0-9.]+ *(?!e[0-9])[A-Za-z%]{1,8}", written)
     if not field or not has_unit or not slip.mistake.hint.startswith("a whole number"):
         return ""

@@ -18,6 +18,7 @@ from headwind.matrix.shortest import Shortest, blackouts, probing, shortest, unf
 from headwind.matrix.units import quoted
 from headwind.matrix.values import TCP_CONGESTION
 from headwind.model import Condition, Matrix, Result, slowed
+from headwind.plan.capacity import profiles_of
 from headwind.plan.forecast import OVERHEAD_S, Forecast, block_seconds
 from headwind.proof.expectation import Expectation
 from headwind.proof.spans import ended_early
@@ -67,9 +68,8 @@ def notes_of(matrix: Matrix) -> list[str]:
     """Notes as they are printed: networks that reorder packets or are left out, and what else a comparison mixes in."""
     found = (
         *_reordering(matrix), *_lasting(matrix), *_returning(matrix), *_outages(matrix), *_overwritten(matrix),
-        *_full_of_acks(matrix),
-        *_left_out(matrix), *_unchecked(matrix), *confounded(matrix), *_unlike(matrix), *_pipelining(matrix),
-        *_raised_windows(matrix),
+        *_full_of_acks(matrix), *_left_out(matrix), *_unchecked(matrix), *confounded(matrix), *_unlike(matrix),
+        *_pipelining(matrix), *_raised_windows(matrix),
     )  # fmt: skip
     return [f"note: {sentence}" for sentence in found]
 
@@ -131,7 +131,7 @@ def _raised_windows(matrix: Matrix) -> Iterator[str]:
 
 def _lasting(matrix: Matrix) -> Iterator[str]:
     """A note on networks that stay changed until the end of the trial."""
-    for profile in {condition.profile.name: condition.profile for condition in matrix.conditions}.values():
+    for profile in profiles_of(matrix):
         ends = [
             changes.moments_s[-1] for direction in Direction
             if isinstance(changes := profile.changes(direction), Steps)
@@ -152,7 +152,7 @@ def _full_of_acks(matrix: Matrix) -> Iterator[str]:
     second full frame or more (RFC 9293, section 3.8.6.3).
     """
     found: dict[str, int] = {}
-    for profile in {condition.profile.name: condition.profile for condition in matrix.conditions}.values():
+    for profile in profiles_of(matrix):
         up, down = profile.uplink, profile.downlink
         if up.rate and down.rate and up.delay and not up.queue and not (up.queue_packets or up.limit_packets):
             held = math.ceil(down.rate.rate_bps / 8 / FRAME_BYTES * up.delay.delay_s)
@@ -176,7 +176,7 @@ def _unchecked(matrix: Matrix) -> Iterator[str]:
 
 def _returning(matrix: Matrix) -> Iterator[str]:
     """A note on keys that a moment restores because it does not repeat them, although it changes others."""
-    for profile in {condition.profile.name: condition.profile for condition in matrix.conditions}.values():
+    for profile in profiles_of(matrix):
         found = [
             (profile.link(each), list(zip(steps.moments_s, steps.links, strict=True)))
             for each, steps in ((each, profile.changes(each)) for each in Direction) if isinstance(steps, Steps)
@@ -482,7 +482,7 @@ def kept_in_order(matrix: Matrix) -> str:
     """A note about the networks whose jitter keeps packets in order; empty if there are none."""
     places = [
         f"{profile.name} ({direction.value})"
-        for profile in {each.profile.name: each.profile for each in matrix.conditions}.values()
+        for profile in profiles_of(matrix)
         for direction in Direction
         if profile.link(direction).jitters_in_order
     ]

@@ -106,15 +106,13 @@ def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator
         if leader(line.primary) and line.primary.metric == standing.condition.workload.primary():
             winner, loser = sides(line.primary)
             if verdict_of(line.primary).is_completion:
-                verb = "finishes" if certainty is Certainty.SURE else "likely finishes"
-                yield f"{arm_name(winner)} {verb} more trials than {arm_name(loser)}."
+                yield f"{arm_name(winner)} {certainty.hedge}finishes more trials than {arm_name(loser)}."
                 continue
             account = account_of(standing.condition, standing.rows, winner, loser)
             differ = "" if account.cause else difference_text(winner, loser, data.matrix, standing.condition)
             key = certainty, winner, account.cause, account.place, account.window, differ
             alike.setdefault(key, []).append(account)
     for (certainty, winner, cause, place, window, differ), accounts in alike.items():
-        verb = "beats" if certainty is Certainty.SURE else "likely beats"
         which = "this lead" if len(accounts) == 1 else "these leads"
         share = _shares(
             accounts, f"all of {which}" if cause else "nearly all of each" if accounts[1:] else "nearly all of it"
@@ -130,7 +128,7 @@ def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator
             reason += f", but {share} arose {place}"
         if differ:
             reason += f"; they {differ}"
-        yield f"{arm_name(winner)} {verb} {_losers(accounts)}; {reason}."
+        yield f"{arm_name(winner)} {certainty.hedge}beats {_losers(accounts)}; {reason}."
 
 
 def _others(standing: Standing) -> Iterator[str]:
@@ -150,8 +148,7 @@ def _others(standing: Standing) -> Iterator[str]:
         winners.setdefault(metric, {}).setdefault((certainty, who), []).append(arm_name(winner))
     for metric, by_losers in winners.items():
         leads = (
-            f"{enumerated(ahead)} {'' if certainty is Certainty.SURE else 'likely '}{'beat' if ahead[1:] else 'beats'} "
-            f"{who}"
+            f"{enumerated(ahead)} {certainty.hedge}{'beat' if ahead[1:] else 'beats'} {who}"
             for (certainty, who), ahead in by_losers.items()
         )
         yield f"By {metric}, {'; '.join(leads)}."

@@ -20,6 +20,11 @@ class Certainty(StrEnum):
     LIKELY = "likely"  # one of the two if it does not survive (yet), or a lead that may be within the margin
     UNCLEAR = "unclear"  # the rest: the interval bounds the difference
 
+    @property
+    def hedge(self) -> str:
+        """The word before a claim: `likely `; empty if it is sure."""
+        return "" if self is Certainty.SURE else f"{self} "
+
 
 def verdict_of(finding: Finding) -> Verdict:
     """The verdict if no more blocks came; so during a run too, an interval that excludes 1 is a slight lead."""

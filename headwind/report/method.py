@@ -150,9 +150,8 @@ def _verdicts(data: RunData) -> Iterator[str]:
         f"{slight} of 1, the lead may be under {slight}. A protocol that finishes in significantly more blocks is "
         "ahead, however slow it is. A protocol whose unfinished trials exceed the other's by at least "
         f"{FEWEST_STALLS}, and by over {setting('stall_ratio', rule.stall_ratio)} of the blocks, is never called "
-        "faster or tied. A result is sure "
-        "if it survives e-BH, a correction for multiple comparisons: at most 10 % of all sure results, over all "
-        "metrics together, are expected to be wrong."
+        "faster or tied. A result is sure if it survives e-BH, a correction for multiple comparisons: at most 10 % of "
+        "all sure results, over all metrics together, are expected to be wrong."
     )
     if text := dependence_text(data.judgement.dependence):
         yield f"Intervals assume independent blocks. {text[0].upper()}{text[1:]}."

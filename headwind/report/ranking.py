@@ -42,7 +42,7 @@ class Standing:
     medians: Mapping[Arm, Observed]  # of the primary metric, for every arm that gave data
     timeouts: Mapping[Arm, int]  # number of timeouts
     untimed: Mapping[Arm, int]  # number of trials that ended without doing their work
-    more: str  # "about 9 more until every comparison is sure", the forecast of its blocks; empty if all are settled
+    more: str  # "about 9 more needed to settle every comparison", by the forecast; empty if all are settled
 
     @property
     def blocks(self) -> int:
@@ -168,11 +168,12 @@ def _standing(
     stopped, untimed = Counter[Arm](), Counter[Arm]()
     for arm in data.matrix.arms:
         results = [row[arm] for row in rows.values() if arm in row and is_data(row[arm])]
+        figures = [figure(result, metric) for result in results]
         if results:
-            marks[arm] = from_best((figure(result, metric) for result in results), metric.better)
-        stopped[arm] = sum(result.outcome is Outcome.TIMEOUT for result in results)
-        others = (result for result in results if result.outcome is not Outcome.TIMEOUT)
-        untimed[arm] = sum(figure(result, metric).kind is Kind.NOTHING for result in others)
+            marks[arm] = from_best(figures, metric.better)
+        for result, value in zip(results, figures, strict=True):
+            stopped[arm] += result.outcome is Outcome.TIMEOUT
+            untimed[arm] += result.outcome is not Outcome.TIMEOUT and value.kind is Kind.NOTHING
     return Standing(
         condition, network, tuple(known), {each.line.pair: cell_of(each, floors) for each in known}, rows,
         {arm: median(values) for arm, values in marks.items()},

@@ -31,7 +31,7 @@ MARKS = {Certainty.SURE: "\N{CHECK MARK}", Certainty.LIKELY: "likely:", Certaint
 
 
 def _ahead(finding: Finding) -> int:
-    """1 if the candidate is ahead or ties, -1 if the baseline is ahead: by verdict, interval, estimate."""
+    """1 if the candidate is ahead or neither is, -1 if the baseline is: by the verdict, the interval, the estimate."""
     interval = finding.comparison.interval
     is_behind = interval.high < 0 or (interval.low <= 0 and (interval.estimate or 0.0) < 0)
     return finding.verdict.favours or (-1 if is_behind else 1)
@@ -60,7 +60,7 @@ def claim_text(finding: Finding) -> str:
     first, second = map(arm_name, sides(finding))
     if certainty is Certainty.UNCLEAR:
         return f"{first} against {second}: {certainty}"
-    likely = "" if certainty is Certainty.SURE else f"{certainty} "
+    likely = certainty.hedge
     return f"{first} and {second} {likely}tie" if is_tie else f"{first} {likely}beats {second}"
 
 

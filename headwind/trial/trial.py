@@ -41,8 +41,8 @@ from impair.profile import Direction, Profile
 from servers.objects import is_on_demand
 
 SETTLE_S = 0.5  # longest wait for frames that are still on their way, beyond the path's own delay
-CLOCK_STEP_S = 0.01  # a change of the clock that a trial's times cannot bear
 LOST_S = 0.05  # frames in flight are lost if no counter changed for this long, beyond that delay
+CLOCK_STEP_S = 0.01  # a change of the clock that a trial's times cannot bear
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.002, 0.008  # between two readings of all counters; each is twice as long as the last
 BROWSER_START_S = 60.0  # longest time to start a browser and load a page
 PROVIDE_S = 30.0  # longest time to make an object: 64 MB take about a second
@@ -250,9 +250,8 @@ def _on_server(
 
 def _resent(missed: Sequence[Missed]) -> Iterator[str]:
     if missed:
-        failed, last = ("the first", "") if len(missed) == 1 else (f"{len(missed)}", "at last ")
-        attempt = "attempt" if len(missed) == 1 else "attempts"
-        yield f"network check passed after {failed} {attempt} failed: {last}{missed[-1].why[0]}"
+        attempts, last = ("the first attempt", "") if len(missed) == 1 else (f"{len(missed)} attempts", "at last ")
+        yield f"network check passed after {attempts} failed: {last}{missed[-1].why[0]}"
 
 
 def prepare(path: Path, trial: Trial, port: int, timeout_s: float, capture: Capture | None = None) -> None:

@@ -401,7 +401,7 @@ def test_the_limitation_of_times_per_request_is_above_their_comparisons() -> Non
 
 
 def test_a_protocol_that_only_finishes_more_is_not_called_faster() -> None:
-    """`HTTP/3 is faster than HTTP/2 in both networks` stood beside medians of 5 s and 20 s."""
+    """`HTTP/3 is faster than HTTP/2 in both networks` stood next to medians of 5 s and 20 s."""
     slow = raced({H1: 1, H2: 4, H3: 1}, PROFILES[0], repeat=24)
     stopped = tuple(
         timeout(each.trial) if each.trial.arm is H2 and each.trial.block.index % 2 else each for each in slow.results

@@ -188,8 +188,7 @@ def _judged(
             found.setdefault(finding.metric, []).append((member.letter, finding.counted))
             picture = _interval(f"{anchor}-{member.letter}", member, finding, domain)
         cells.append((line, picture))
-    verdicts = next(iter(found.values()), [])
-    return Judged(pair, cells, accord(verdicts) if len(found) == 1 else Accord(), changed)
+    return Judged(pair, cells, accord(*found.values()) if len(found) == 1 else Accord(), changed)
 
 
 def _interval(anchor: str, member: Member, finding: Finding, domain: tuple[float, float]) -> Markup:
