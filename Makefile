@@ -132,7 +132,7 @@ lock: ## Pin the newest Python packages in requirements.lock and requirements-de
 
 .PHONY: begin-images pytest check-ruff check-mypy check-spelling check-yaml check-shell check-docker
 begin-images: docker # built in parallel with what comes before the tests, which wait for them (tests/net/builds.py)
-	@$${PYTHON:-python3} -m tests.net.builds </dev/null >/dev/null 2>&1 &
+	@$${PYTHON:-python3} -um tests.net.builds </dev/null 2>&1 | sed -u 's/^/build  | /' &
 
 pytest: $(DEV) docker extras
 	@exec $(PY) -m tests.rings $(ARGS)

@@ -41,6 +41,7 @@ BASE = "debian:forky-slim"
 SUITE = "forky"
 DISTFILES = "client/distfiles"
 PULL_SILENCE_S = 20.0  # without a line from docker, the registry is out of reach
+BUILD_SILENCE_S = 900.0  # without a line from a build, or for all that a program does on this machine
 
 # As in Debian's slim images: no caches, no manuals, no fsync.
 APT_OPTIONS = ('Acquire::Check-Valid-Until "false"', 'Acquire::Languages "none"')  # a mirror of testing can lag behind
@@ -187,9 +188,15 @@ def _command(*command: str) -> str:
     """The standard output of a command; raises ImageError with its last words when it fails."""
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, env=environment, timeout=BUILD_SILENCE_S
+        )
     except FileNotFoundError as error:
         raise ImageError(f"{command[0]} is not installed") from error
+    except subprocess.TimeoutExpired as error:
+        raise ImageError(
+            f"{command[0]} did not end within {BUILD_SILENCE_S:g} s; does the Debian mirror answer?"
+        ) from error
     if done.returncode:
         tail = "\n".join(f"  {line}" for line in (done.stderr or done.stdout).splitlines()[-8:])
         raise ImageError(f"{command[0]} failed with status {done.returncode}:\n{tail}")
@@ -318,7 +325,7 @@ def _build(sources: Sources, host: Host, show: Say) -> None:
         context.seek(0)
         host.docker(
             "build", "--tag", draft, "--file", image.dockerfile, "--build-arg", f"BASE={base}", "--force-rm", "-",
-            stream=show, environment={"BUILDKIT_PROGRESS": "plain"}, stdin=context,
+            stream=show, environment={"BUILDKIT_PROGRESS": "plain"}, silence_s=BUILD_SILENCE_S, stdin=context,
         )  # fmt: skip
     if not _ids([sources], host.docker):
         host.docker("tag", draft, sources.reference, check=False)  # it is not there if another builder has it

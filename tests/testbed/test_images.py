@@ -367,6 +367,12 @@ def test_a_command_that_fails_is_told_with_its_last_words() -> None:
         images._command("no-such-command-at-all")
 
 
+def test_a_command_that_does_not_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(images, "BUILD_SILENCE_S", 0.1)
+    with pytest.raises(images.ImageError, match=r"sleep did not end within 0\.1 s"):
+        images._command("sleep", "60")
+
+
 def test_the_users_tarball_goes_into_the_build_context(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "nghttp2-1.70.0.tar.gz").write_bytes(b"source")
@@ -475,7 +481,7 @@ def test_tests_begin_with_the_images_unless_few_tests_are_asked_for() -> None:
     lines = recipe_of("test")
     begun, installed = (
         min(number for number, line in enumerate(lines) if words in line)
-        for words in ("-m tests.net.builds", "-m pip install")
+        for words in ("m tests.net.builds", "-m pip install")
     )
     assert begun < installed
     assert lines[begun].endswith("&")
