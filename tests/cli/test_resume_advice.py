@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from headwind.arm import Role
 from headwind.cli import resume_advice
 from headwind.cli.resume_advice import how_to_resume
 from headwind.format import budget_text
@@ -21,6 +22,7 @@ from headwind.report.verdicts import more_text, without_forecast
 from headwind.run.data import LAST_BUDGET, RunData
 from headwind.verdicts.judgement import Judge
 from headwind.verdicts.outlook import Outlook
+from headwind.verdicts.pairs import Pair
 from impair.profile import Rebind, Rebinding
 from tests import fake
 
@@ -216,6 +218,17 @@ def test_self_checks_are_no_comparison_that_more_time_settles(tmp_path: Path) ->
     """`mobile` was named for its open self-check, between comparisons that were open elsewhere."""
     _, (why, *_) = ended(tmp_path, MATRIX.repeat, Outlook(1, 1, 1), undecided=(), unconfirmed=())
     assert why.endswith("; another 15 min may make more comparisons sure in 1 of 2 networks (clean).")
+
+
+def test_more_time_for_nothing_but_self_checks_promises_no_comparison(tmp_path: Path) -> None:
+    """`may make more comparisons sure` stood where every comparison was sure, or could never be."""
+    arm = MATRIX.arms[1]
+    check = (Pair(arm, arm.twin(Role.AGAIN)),)
+    one = Outlook(1, 1, 1)
+    _, (why, *_) = ended(
+        tmp_path, MATRIX.repeat, None, undecided=(), unconfirmed=check, soonest=one, outlook=one, block_s=5.0
+    )
+    assert "; another 15 min may settle self-checks in 1 of 2 networks (delay)" in why
 
 
 @pytest.mark.parametrize(

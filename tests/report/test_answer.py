@@ -645,6 +645,6 @@ def test_windows_as_shipped_are_named_next_to_the_workload() -> None:
 
 
 def test_the_method_names_the_arms_whose_client_pads_packets() -> None:
-    (said,) = [sentence for sentence in method(data_of("arms")) if "pads QUIC packets" in sentence]
+    (said,) = [sentence for _, sentence in method(data_of("arms")) if "pads QUIC packets" in sentence]
     assert said.startswith("The client of HTTP/3 (as-shipped) is h2load as shipped")
-    assert not any("pads QUIC packets" in sentence for sentence in method(data_of("small")))
+    assert not any("pads QUIC packets" in sentence for _, sentence in method(data_of("small")))

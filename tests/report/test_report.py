@@ -216,7 +216,7 @@ def test_the_check_of_a_jittered_delay_notes_that_a_rate_keeps_the_order(tmp_pat
         data = RunData.of(run)
         table_ = truth_table(data, matrix.conditions[0])
         assert [each.direction for each in table_ if IN_ORDER in each.notes] == [Direction.DOWNLINK]
-        assert f"{IN_ORDER}: slow (downlink)." in method(data)
+        assert ("Reordering", f"{IN_ORDER}: slow (downlink).") in method(data)
 
 
 def test_larger_trials_weigh_more_and_unknown_weights_weigh_the_same() -> None:
@@ -254,7 +254,7 @@ def test_an_arm_is_explained_where_the_page_first_names_it() -> None:
 def test_a_budget_of_the_command_line_is_not_called_the_matrixs() -> None:
     golden = RUNS["checked"]()
     matrix = replace(golden.matrix, repeat=replace(golden.matrix.repeat, budget_s=300.0))
-    (said,) = [text for text in method(replace(golden, matrix=matrix).data("x")) if "budget" in text]
+    (said,) = [text for _, text in method(replace(golden, matrix=matrix).data("x")) if "budget" in text]
     assert "within the time budget (5 min)" in said
 
 

@@ -24,7 +24,7 @@ from headwind.report.compare.agreement import (
     outcome,
     rest,
 )
-from headwind.report.compare.comparison import changes_between
+from headwind.report.compare.comparison import Comparison, changes_between
 from headwind.report.compare.differences import conditions_apart, differing_facts
 from headwind.report.html import charts, templating
 from headwind.report.html.pictures import heading, interval_domain, limit, trial_mark
@@ -270,7 +270,9 @@ def _summary(members: Sequence[Member], groups: Sequence[Group], changed: Change
     if changed.ratios:
         found = ". ".join((*outcome(changed), *rest(changed.ratios, changed.fewest)))
         yield f"From run {members[0].letter} to run {members[1].letter}: {found}."
-    for sentence in machine_sentences(changed):
+    before, after = members[0].data, members[-1].data
+    is_same_setup = Comparison(before, after, changed, absolute=False).is_same_setup
+    for sentence in machine_sentences(changed, is_same_setup=is_same_setup):
         yield f"All protocols alike, so not counted: {sentence}."
 
 
