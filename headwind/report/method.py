@@ -35,10 +35,11 @@ def method(data: RunData) -> Iterator[tuple[str, str]]:
     yield "Windows and buffers", f"server {sizes[0]}, h2load {sizes[1]}{meaning}"
     if texts := override_texts(matrix.arms):
         yield "Arms that differ", f"{'; '.join(texts)}."
-    yield "Timeout", (
+    timeout = (
         f"{setting('timeout_s', matrix.timeout_s)}. Trials that timed out or failed count as slower than all that "
         "finished. Trials whose network was not verified (invalid) and lab errors count in no figure and run again."
     )
+    yield "Timeout", timeout
     yield from _verdicts(data)
 
 
@@ -129,7 +130,7 @@ def _overtaking(data: RunData) -> Iterator[str]:
 
 def _verdicts(data: RunData) -> Iterator[tuple[str, str]]:
     repeat, rule = data.matrix.repeat, rule_of(data.matrix, complete=data.status.state is State.FINISHED)
-    yield "Verdicts", (
+    verdicts = (
         f"The median of each block's ratio, with its distribution-free "
         f"{setting('confidence_ratio', rule.confidence)} interval (order statistics); margin "
         f"{setting('margin_ratio', rule.margin_ratio)}; sure if it survives e-BH over all metrics at 10 %. No protocol "
@@ -137,15 +138,17 @@ def _verdicts(data: RunData) -> Iterator[tuple[str, str]]:
         f"{setting('stall_ratio', rule.stall_ratio)} of the blocks more, is called faster or tied. docs/report.md "
         "defines these terms."
     )
+    yield "Verdicts", verdicts
     if text := dependence_text(data.judgement.dependence):
         yield "Independence", f"Intervals assume independent blocks. {text[0].upper()}{text[1:]}."
     if repeat.is_adaptive:
         limit = f", within the time budget{_budgets(data)}" if repeat.budget_s else ""
-        yield "Order of blocks", (
+        order = (
             "The next blocks were given to the condition that was predicted to reach a verdict in the least "
             f"time{limit}. The intervals hold at any stopping time (they are anytime-valid), so this does not raise "
             "the share of false verdicts, but it pushes the medians of the ratios slightly away from 1."
         )
+        yield "Order of blocks", order
 
 
 def _budgets(data: RunData) -> str:
