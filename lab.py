@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import signal
 import sys
@@ -300,6 +301,10 @@ def main(arguments: list[str], deps: Dependencies | None = None) -> int:
     except BrokenPipeError:  # the reader of the output is gone, such as `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        return commands.ended(error, f"{error}; `make lab-doctor` prints how much space is free", 1)
 
 
 if __name__ == "__main__":

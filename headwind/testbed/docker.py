@@ -62,7 +62,7 @@ def _run(
     silence_s: float | None = None,
     stdin: IO[bytes] | None = None,
 ) -> str:
-    with tempfile.TemporaryFile("w+", errors="replace") as complaints:
+    with _complaints() as complaints:
         try:
             process = subprocess.Popen(
                 command, cwd=ROOT, text=True, errors="replace", start_new_session=True,
@@ -85,6 +85,14 @@ def _run(
         said = "".join(f"  {line}" for line in tail).rstrip()
         raise DockerError(f"`{' '.join(command)}` failed with status {process.returncode}:\n{said}")
     return "".join(lines)
+
+
+def _complaints() -> IO[str]:
+    """A temporary file for standard error. Raises DockerError."""
+    try:
+        return tempfile.TemporaryFile("w+", errors="replace")
+    except OSError as error:
+        raise DockerError(f"docker cannot be called without a temporary file; is the disk full? ({error})") from error
 
 
 def _lines_of(

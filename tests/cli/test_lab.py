@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
@@ -538,6 +539,17 @@ def test_resume_refuses_another_matrix_and_says_what_changed(fake_lab: Lab, caps
 def test_a_wrong_run_folder_is_a_usage_error(fake_lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
     assert lab.main(["report", str(fake_lab.folder / "nothing")]) == 2
     assert "nothing" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_said_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "reports/page.html")
+
+    monkeypatch.setitem(lab.COMMANDS, "down", full)
+    assert lab.main(["down"]) == 1
+    assert "No space left on device: 'reports/page.html'; `make lab-doctor` prints" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["validate"]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -32,6 +33,17 @@ def install(path: Path, script: str, name: str = "docker") -> None:
 def test_what_docker_prints_comes_back_and_complaints_do_not(path: Path) -> None:
     install(path, 'echo "asked: $*"; echo "be careful" >&2')
     assert docker("ps", "-aq") == "asked: ps -aq\n"
+
+
+def test_without_a_temporary_file_a_full_disk_is_suspected(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(path, "echo never")
+
+    def none(*_: object, **__: object) -> None:
+        raise FileNotFoundError(2, "No usable temporary directory")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", none)
+    with pytest.raises(DockerError, match=r"is the disk full\? .*No usable temporary directory"):
+        docker("ps")
 
 
 def test_a_missing_docker_is_said_with_where_to_look(path: Path) -> None:
