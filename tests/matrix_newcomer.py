@@ -90,6 +90,11 @@ TC = [  # what other tools have in one value, or call by another name
 ]  # fmt: skip
 
 BRACKETS = [
+    Change("profiles: [clean, wifi]", "profiles: clean, wifi", "clean, wifi",
+           "did you mean `profiles: [clean, wifi]`?"),
+    Change(CONDITIONS, "conditions: [{profiles: poor LTE, wifi, clean, workloads: [page, one]}]\n", "poor LTE, wifi,",
+           "did you mean `profiles: [poor LTE, wifi, clean]`?"),
+    Change("workloads: [page, one]", "workloads: page, one", "page, one", "did you mean `workloads: [page, one]`?"),
     Change(WIFI, WIFI[:-1], "{both", "bracket is not closed: `}` is missing, add it at the end of line 8"),
     Change("[h2, h3]", "[h2, h3", "[h2", "`]` is missing, add it at the end of line 2"),
     Change("workloads: [page]}", "workloads: [page]", "{profiles: [poor",

@@ -44,6 +44,11 @@ class Level:
         return [word for each in entries for word in _words(each)]
 
     @property
+    def is_of_list(self) -> bool:
+        """True if a list is allowed."""
+        return any(get_origin(each) is list for each in _parts(self.kind))
+
+    @property
     def is_of_one_value(self) -> bool:
         """True if it is neither a mapping nor a list."""
         inner = [each for each in _parts(self.kind) if each not in (None, type(None))]

@@ -46,6 +46,8 @@ _TAIL = re.compile(r"([^\s,;]+)\s*([,;]|(?<=\s)//.*)")  # behind a value
 FREE = FREE_TEXT | {"command", "env", "content", "trace"}  # keys of which the value is any text
 _COMMA = re.compile(r"[0-9]+,[0-9]+ *[^\s0-9,]*")
 _THOUSANDS = re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3})+(?!,?[0-9]) *[A-Za-z]*")
+_NAME = r"[\w.-]+(?: +[\w.-]+)*"
+_WORDS = re.compile(rf"{_NAME}(?: *, *{_NAME}(?![\w.-]| *:| +[\w.-]))+")  # without the brackets of a list
 NAMED = ("profiles", "workloads", "arms", "servers")  # keys with entries that have names
 DEEPEST = 12  # levels; published > name > times > name > downlink > loss > gemodel > p is the eighth
 
@@ -102,6 +104,7 @@ class _Document:
         self._empty: set[KeyPath] = set()  # keys without a value, which is already reported
         self._too_far = dict[KeyPath, tuple[str, int]]()  # by entry: the name of another entry in it, and its line
         self._outside = set[KeyPath]()  # keys that belong below one without a value
+        self._unbracketed = dict[KeyPath, str]()  # the key in a mapping that has a list without brackets
         self._thousands = set[Place]()  # places of values that were read without their commas
         self._words: dict[KeyPath, tuple[Place, list[str]]] = {}  # braces around words only; the first word's place
 
@@ -370,7 +373,7 @@ class _Document:
 
     def _is_read(self, key: yaml.ScalarEvent, path: KeyPath, found: dict[str, Any]) -> bool:
         """True if a key without a value in braces is a value, or has one, which only a sign or a space hides."""
-        tests = (self._is_fraction, self._is_in_a_row, self._is_glued)
+        tests = (self._is_fraction, self._is_in_a_row, self._is_of_list, self._is_glued)
         return any(is_read(key, path, found) for is_read in tests)
 
     def _is_of_thousands(self, key: yaml.ScalarEvent, path: KeyPath, found: dict[str, Any]) -> bool:
@@ -420,6 +423,24 @@ class _Document:
         found[name] = row
         message = f"{quoted(written)} is several entries: in braces a comma ends the first"
         self._complain((line, column), message, as_list(name, row))
+        return True
+
+    def _is_of_list(self, key: yaml.ScalarEvent, path: KeyPath, found: dict[str, Any]) -> bool:
+        """True if a key is a further word of a list without brackets: the `far` of `{profiles: near, far}`."""
+        name = next(reversed(found), "")
+        line, column = self._values.get((*path, name), (0, 0))
+        if isinstance(found.get(name), list):
+            return self._unbracketed.get(path) == name and key.value in found[name]
+        written = _WORDS.match(self._lines[line], column) if isinstance(found.get(name), str) else None
+        whole, level = levels(MatrixKeys, {}, path)[-1], levels(MatrixKeys, {}, (*path, name))[-1]
+        if not written or not level.is_of_list or whole.knows(key.value) or _start(key)[0] != line:
+            return False
+        row = [word.strip() for word in written[0].split(",")]
+        if key.value not in row[1:]:
+            return False
+        self._unbracketed[path], found[name] = name, row
+        message, meant = "in braces a comma ends the entry", f"{name}: [{', '.join(row)}]"
+        self._complain((line, column), f"{quoted(written[0])} is a list: {message}", f"did you mean {quoted(meant)}?")
         return True
 
     def _is_glued(self, key: yaml.ScalarEvent, path: KeyPath, found: dict[str, Any]) -> bool:
