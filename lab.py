@@ -65,6 +65,8 @@ def run_matrix(
         with run.claimed():  # until the report is written
             try:
                 with run.recording(), redrawing:
+                    if earlier:
+                        run.note_environment(**backend.joined(earlier.environment))
                     if matrix.repeat.budget_s:
                         run.note_environment(**{LAST_BUDGET: matrix.repeat.budget_s})
                     run_trials(backend, run, matrix, deps, redrawing, out, verbose=verbose)

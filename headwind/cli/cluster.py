@@ -34,6 +34,14 @@ class Backend:
     host: str  # host name; the run may end blocks that were begun there; empty: may end none
     cores: int  # CPUs of the smallest host
 
+    def joined(self, environment: Mapping[str, Any]) -> dict[str, Any]:
+        """What a resumed run adds to its environment: the machines that it has from now on, and those refused."""
+        hosts, refused = (self.environment.get(key, {}) for key in ("hosts", "hosts refused"))
+        if not hosts:
+            return {}
+        before = {name: why for name, why in environment.get("hosts refused", {}).items() if name not in hosts}
+        return {"hosts": {**environment.get("hosts", {}), **hosts}, "hosts refused": {**before, **refused}}
+
 
 @contextmanager
 def remote_backend(

@@ -263,7 +263,7 @@ def test_a_laptop_that_is_closed_loses_no_finished_trial(cluster: Cluster, numbe
     assert {(result.trial.id, result.attempt) for result in before} <= kept
 
 
-def test_ctrl_c_takes_the_far_testbeds_down_and_a_second_run_can_have_them(cluster: Cluster) -> None:
+def test_ctrl_c_takes_the_far_testbeds_down_and_a_second_run_can_have_them_and_another(cluster: Cluster) -> None:
     cluster.worker("alpha", "trial_s=0.5")
     run = cluster.run()
     cluster.await_trials(2)
@@ -274,7 +274,10 @@ def test_ctrl_c_takes_the_far_testbeds_down_and_a_second_run_can_have_them(clust
         names = {life["testbed"] for life in stopped.environment["testbeds"]}
     assert names
     assert all(f"down: {name}" in cluster.said("alpha") for name in names)
+    cluster.worker("beta", "trial_s=0.5")
     assert cluster.run("--resume", str(cluster.journal)).wait() == 0, cluster.said("run")
+    with Run.open(cluster.journal) as resumed:
+        assert set(resumed.environment["hosts"]) == {"alpha", "beta"}, "a machine that joined later is on record"
     assert {result.outcome for result in latest(cluster.results()).values()} == {Outcome.OK}
 
 
