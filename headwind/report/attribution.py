@@ -35,7 +35,7 @@ MOSTLY = 0.8  # of a total: a part of this size is reported
 BUSY = 0.5  # of a total: an arm that worked less waited for something else
 NINE_TENTHS, ALL = 0.9, 1.0  # shares of the requests
 LAST_TENTH = "in the last 10 % of the requests"
-NO_CAUSE = "no measured cause accounts for"
+NO_CAUSE = "no cause found"
 
 Seconds = Callable[[Result], float | None]  # seconds that a finished trial spent on something
 Pairs = Sequence[tuple[Result, Result]]  # the faster and the slower trial of each block in which both finished
@@ -118,11 +118,7 @@ def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator
             accounts, f"all of {which}" if cause else "nearly all of each" if accounts[1:] else "nearly all of it"
         )
         reason = (
-            f"{cause} accounts for {share}"
-            if cause
-            else f"the slower trials were {window}"
-            if window
-            else f"{NO_CAUSE} {which}"
+            f"{cause} accounts for {share}" if cause else f"the slower trials were {window}" if window else NO_CAUSE
         )
         if place and not window:
             reason += f", but {share} arose {place}"
