@@ -216,7 +216,8 @@ def _surviving(found: list[_Kind]) -> list[_Kind]:
 def _arm_change(condition: Condition, arm: Arm, metric: Metric, before: Rows, after: Rows, rule: Rule) -> ArmChange:
     base, new = (_sample(rows, arm, metric) for rows in (before, after))
     interval, log_speed = gain(speeds(base, metric.better), speeds(new, metric.better), rule.confidence, rule.margin)
-    finished, trials = (_finished(before, arm), _finished(after, arm)), (len(base), len(new))
+    finished = _finished(before, arm, metric), _finished(after, arm, metric)
+    trials = len(base), len(new)
     gained = _share(finished[1], trials[1]) - _share(finished[0], trials[0])
     log_completion = share_changed(finished, trials)
     verdict = _verdict(interval, gained, log_completion, rule)
@@ -315,8 +316,10 @@ def _sample(rows: Rows, arm: Arm, metric: Metric) -> list[Observed]:
     return [time for time in times if time is not None]
 
 
-def _finished(rows: Rows, arm: Arm) -> int:
-    return sum(arm in row and row[arm].outcome is Outcome.OK for row in rows.values())
+def _finished(rows: Rows, arm: Arm, metric: Metric) -> int:
+    """The number of finished trials among those with data of the metric."""
+    own = (row[arm] for row in rows.values() if arm in row and observed(row[arm], metric) is not None)
+    return sum(result.outcome is Outcome.OK for result in own)
 
 
 def _share(count: int, of: int) -> float:

@@ -21,6 +21,7 @@ from headwind.run.codec import State
 from headwind.run.data import RunData
 from headwind.run.page_requests import PageRequest, PageTrial
 from headwind.workloads.page import LOAD
+from headwind.workloads.streams import Streams
 from tests.fake import recorded
 from tests.report.page_runs import ANSWERED, OBJECTS, PAGE, page_run
 
@@ -116,6 +117,25 @@ def test_the_times_of_an_entry_are_those_of_the_request_and_add_up(tmp_path: Pat
     assert (other["timings"]["connect"], other["response"]["bodySize"], other["response"]["statusText"]) == (-1, -1, "")
     began = [datetime.fromisoformat(each["startedDateTime"]) for each in (log["pages"][0], entry)]
     assert (began[1] - began[0]).total_seconds() == pytest.approx(0.01, abs=0.002)
+
+
+def test_other_hosts_keep_their_addresses_and_streams_have_no_load_event(tmp_path: Path) -> None:
+    elsewhere = replace(ANSWERED, path="https://cdn.example/x.js")
+    numbered = replace(ANSWERED, path="/bytes/500000 (2)")
+    (result, *_) = page_run(tmp_path)[1]
+    trial = replace(
+        result.trial,
+        block=replace(
+            result.trial.block, condition=replace(PAGE, workload=Streams("many", 2, 0, 0, path="/bytes/500000"))
+        ),
+    )
+    result = replace(result, trial=trial, metrics={"total_s": 2.0})
+    log = har(PageTrial(result, (elsewhere, numbered)), "worst", {})["log"]
+    assert [entry["request"]["url"] for entry in log["entries"]] == [
+        "https://cdn.example/x.js", "https://server/bytes/500000",
+    ]  # fmt: skip
+    assert log["pages"][0]["pageTimings"]["onLoad"] == -1
+    assert log["comment"].endswith("timed by libcurl. Headers are not recorded.")
 
 
 def test_an_archive_names_its_trial_and_a_page_that_was_not_loaded_has_no_load_event(tmp_path: Path) -> None:

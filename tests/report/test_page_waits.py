@@ -83,6 +83,9 @@ def test_a_standstill_is_told_with_what_ended_it_and_what_the_network_dropped(tm
     )
     (sentence,) = said(*still, tmp_path=tmp_path, proof=Proof((replace(lost, measured=0.0),)))
     assert "dropped" not in sentence
+    spans = (lost, replace(lost, span="2s"))
+    (sentence,) = said(*still, tmp_path=tmp_path, proof=Proof(spans))
+    assert "dropped" not in sentence, "each is of a part of the trial"
 
 
 def test_an_ordinary_wait_for_an_answer_is_no_standstill(tmp_path: Path) -> None:

@@ -264,6 +264,14 @@ def test_a_protocol_that_stops_finishing_is_a_regression_however_fast_it_was() -
     assert told(back) == ["h3 against h1: h3 better", "h3 against h2: h3 better"]
 
 
+def test_trials_without_the_metric_count_neither_as_finished_nor_as_trials() -> None:
+    later = run(16, own={H3: 2.0})
+    gaps = [replace(each, metrics={}) if each.trial.block.index < 4 else each for each in later]
+    (found, *_) = [each for each in changes(MATRIX, run(15), gaps).arms if each.arm == H3]
+    assert (found.trials, found.finished) == ((18, 14), (18, 14))
+    assert found.verdict is Verdict.SLOWER
+
+
 def test_where_nothing_finishes_any_more_the_machine_is_said_to_finish_less() -> None:
     found = changes(MATRIX, stopped(run(17)), stopped(run(18), H1, H2, H3))
     assert told(found) == []

@@ -7,6 +7,7 @@ and bodies are not recorded, so their lists are empty and their sizes -1, as the
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -22,6 +23,7 @@ from headwind.run.page_requests import PageRequest, PageTrial
 FOLDER = "har"  # in the run folder
 MEDIAN, WORST = "median", "worst"
 ORIGIN = "https://server"  # as the browser addresses it
+_NUMBER = re.compile(r" \([0-9]+\)$")  # which tells the streams of one path from each other
 UNKNOWN = -1
 PAGE = "page_1"
 
@@ -49,18 +51,19 @@ def har(trial: PageTrial, which: str, environment: Mapping[str, Any]) -> dict[st
     version = environment.get("testbed", {}).get(browser, {}).get("version", "")
     page = {
         "startedDateTime": _moment(began_s), "id": PAGE, "title": f"{result.trial.id}: {which} trial",
-        "pageTimings": {"onLoad": _ms(result.metrics.get(result.trial.workload.primary().key)),
+        "pageTimings": {"onLoad": _ms(result.metrics.get("load_s")),
                         "_firstContentfulPaint": _ms(result.metrics.get("first_paint_s")),
                         "_largestContentfulPaint": _ms(result.metrics.get("lcp_s"))},
     }  # fmt: skip
+    client = browser or "libcurl"
     log = {
         "version": "1.2",
         "creator": {"name": "Headwind", "version": str(environment.get("host", {}).get("commit", ""))},
-        "browser": {"name": browser, "version": version},
+        "browser": {"name": client, "version": version},
         "pages": [page],
         "entries": [_entry(request, began_s) for request in trial.requests],
         "comment": f"Trial {result.trial.id}, outcome {result.outcome.value}: "
-        f"{counted(len(trial.requests), 'request')} that ended, timed by the browser. Headers are not recorded.",
+        f"{counted(len(trial.requests), 'request')} that ended, timed by {client}. Headers are not recorded.",
     }
     return {"log": log}
 
@@ -74,7 +77,8 @@ def _began_s(result: Result) -> float:
 
 def _entry(request: PageRequest, began_s: float) -> dict[str, Any]:
     size = UNKNOWN if request.body_bytes is None else request.body_bytes
-    url = ORIGIN + (request.path or "/")
+    path = _NUMBER.sub("", request.path) or "/"
+    url = path if "://" in path else ORIGIN + path
     usual = {"httpVersion": request.protocol, "cookies": [], "headers": [], "headersSize": UNKNOWN}
     query = [{"name": name, "value": value} for name, value in parse_qsl(urlsplit(url).query, keep_blank_values=True)]
     return {
