@@ -20,7 +20,7 @@ def jain(amounts: Sequence[float]) -> float:
 
 
 def check_competition(asked: Competing | None, seen: Competed | None) -> Iterator[Check]:
-    """Check that every competing flow received bytes before and after the client ran; nothing without any.
+    """Check that every competing flow received bytes before the client ended and after it; nothing without any.
 
     Not while it ran: libcurl delivers whole TLS records, and a short trial can lie between two of a slow flow.
     """
@@ -28,7 +28,7 @@ def check_competition(asked: Competing | None, seen: Competed | None) -> Iterato
         return
     flows = list(zip(seen.alone_bytes, seen.during_bytes, seen.after_bytes, strict=True)) if seen else []
     running = sum(alone + during > 0 and after > 0 for alone, during, after in flows)
-    note = (seen and seen.error) or "competing downloads that received bytes before and after the client ran"
+    note = (seen and seen.error) or "competing downloads that received bytes before the client ended and after it"
     passed = seen is not None and not seen.error and running == len(flows) == asked.flows
     yield Check(Direction.DOWNLINK, "competing_flows", float(asked.flows), None, float(running), 0.0, passed, note)
 
