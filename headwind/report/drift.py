@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from headwind.arm import Arm
-from headwind.format import measured, setting
+from headwind.format import duration, measured, setting
 from headwind.model import Result
 from headwind.observed import observed
 from headwind.run.data import RunData
@@ -20,7 +20,10 @@ Key = tuple[str, str]  # condition id, arm
 
 
 def drift_text(data: RunData, usual: Mapping[Key, float]) -> str:
-    """Sentence on the drift of times over the run, by slices of equal length."""
+    """Sentence on the drift of times over the run, by slices of equal length.
+
+    It gives their times as the axis of the timeline does, from the start of the first attempt.
+    """
     times = [(result.started_at, result.trial.arm, relative) for result in data.latest
             if result.started_at and (relative := relative_time(result, usual))]  # fmt: skip
     if len(times) < SLICES * FEWEST_TYPICAL:
@@ -40,15 +43,21 @@ def drift_text(data: RunData, usual: Mapping[Key, float]) -> str:
             f"{'each tenth' if len(middles) == SLICES else f'the {len(middles)} tenths with enough trials'} of the run "
             f"was within {limit} of the whole run's."
         )
+    origin = min(result.started_at for result in data.results if result.started_at)
+    begin_s = start - origin + worst * width
+    when = f"from {duration(begin_s)} to {duration(begin_s + width)} after the start"
+    return f"In the tenth of the run that deviates most, {when}, {_deviation(slices[worst], middles[worst])}."
+
+
+def _deviation(part: Sequence[tuple[Arm, float]], middle: float) -> str:
+    """Text on a slice: `trials of all protocols took 24.0 % longer than usual`."""
     of_arms: dict[Arm, list[float]] = {}
-    for arm, relative in slices[worst]:
+    for arm, relative in part:
         of_arms.setdefault(arm, []).append(relative)
     together = len({statistics.median(values) > 1 for values in of_arms.values()}) == 1
-    verb = "longer" if middles[worst] > 1 else "less"
+    verb = "longer" if middle > 1 else "less"
     who = "all protocols" if together else "some protocols"
-    size = abs(middles[worst] - 1)
-    took = f"trials of {who} took {measured('drift_ratio', size)} {verb} than usual"
-    return f"In the tenth of the run that deviates most, {took}."
+    return f"trials of {who} took {measured('drift_ratio', abs(middle - 1))} {verb} than usual"
 
 
 def usual_times(data: RunData) -> dict[Key, float]:

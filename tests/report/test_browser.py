@@ -30,13 +30,15 @@ from playwright.sync_api import (
 
 from bench.pictures import NAMES
 from headwind.arm import PLAIN
+from headwind.format import measured
 from headwind.report import render
+from headwind.report.condition import inside_of
 from headwind.report.files import write_files
 from headwind.report.html.page import REPORT
 from tests.drawn import Axis
 from tests.fake import STARTED_AT, recorded
 from tests.golden.runs import RUNS, large
-from tests.report.page_runs import page_run
+from tests.report.page_runs import KINDS, kinds_run, page_run, single_protocol_run
 
 PROGRAM = next(filter(None, map(shutil.which, NAMES)), None)
 pytestmark = [
@@ -44,9 +46,11 @@ pytestmark = [
     pytest.mark.timeout(300),
 ]
 ALL = {**RUNS, "large": cache(partial(large, blocks=12))}  # as many conditions as the large one, fewer trials
+FURTHER = {"kinds": cache(kinds_run), "single-protocol": cache(single_protocol_run)}
 SERIOUS = ("serious", "critical")
 TABLET = ViewportSize(width=800, height=1000)
 NARROW, WIDE = ViewportSize(width=400, height=800), ViewportSize(width=1200, height=900)
+TELEPHONE = ViewportSize(width=360, height=740)
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
@@ -82,7 +86,7 @@ class Files(dict[str, Path]):
 
     def __missing__(self, name: str) -> Path:
         file = self[name] = self.folder / f"{name}.html"
-        file.write_text(render(ALL[name]().data(name), STARTED_AT + 7200), encoding="utf-8")
+        file.write_text(render({**ALL, **FURTHER}[name]().data(name), STARTED_AT + 7200), encoding="utf-8")
         return file
 
 
@@ -296,6 +300,187 @@ def test_a_dozen_conditions_need_no_filter(reader: Reader, files: dict[str, Path
     assert len(visible(page.locator(GROUPS))) == 5
 
 
+LEFTS = "items => items.map((item) => Math.round(item.getBoundingClientRect().left))"
+
+
+@pytest.mark.parametrize("comparison", ["h3:h1", "h3:h2", "h2:h1"])
+def test_a_network_is_named_whichever_comparison_is_chosen(
+    comparison: str, reader: Reader, files: dict[str, Path]
+) -> None:
+    """The name was hidden with the first row, and the cells of the others moved to its column."""
+    page = reader.open(files["large"], f"#comparison={comparison}")
+    names = [condition.profile.name for condition in ALL["large"]().matrix.conditions]
+    table = page.locator("#comparisons table.forest").first
+    assert visible(table.locator("tbody tr")) == names
+    heads = table.locator("thead th")
+    assert table.locator("tbody tr:visible").first.locator("th, td").evaluate_all(LEFTS) == heads.evaluate_all(LEFTS)
+    page.select_option("#filter select[name=comparison]", "")
+    assert visible(table.locator("tbody tr:nth-child(3n + 1)")) == names
+    assert table.locator("tbody tr:visible").nth(2).locator("td").evaluate_all(LEFTS) == heads.evaluate_all(LEFTS)[1:]
+    assert reader.said == []
+
+
+def test_the_filter_counts_conditions_of_every_workload(reader: Reader, files: dict[str, Path]) -> None:
+    """Those without the first table's metric were not counted: "0 of 7 conditions"."""
+    page = reader.open(files["kinds"], "#workload=page")
+    assert page.locator("#filtered").inner_text() == "4 of 16 conditions"
+    assert page.locator("details.condition:visible").count() == 4
+
+
+def test_a_page_without_comparisons_has_a_filter(reader: Reader, files: dict[str, Path]) -> None:
+    page = reader.open(files["single-protocol"], "#profile=delay20&comparison=h3:h1")
+    assert page.locator("#comparisons").count() == 0
+    assert page.locator("#filtered").inner_text() == "1 of 15 conditions"
+    assert page.locator("details.condition:visible").count() == 1
+    assert page.locator("#filter select:visible").count() == 1
+    page.select_option("#filter select[name=profile]", "delay30")
+    assert page.url.endswith("#profile=delay30")
+    assert page.locator("#results tbody:visible").count() == 1
+    assert reader.said == []
+
+
+def link_to(page: Page, name: str) -> Locator:
+    """The link of the answer to the condition of this name."""
+    return page.locator("#answer tbody").get_by_role("link", name=name, exact=True)
+
+
+def test_a_link_keeps_the_filter_in_the_address(reader: Reader, files: dict[str, Path]) -> None:
+    page = reader.open(files["large"], "#profile=delay10-loss5&comparison=h3:h2")
+    anchor = (link_to(page, "delay10-loss5").get_attribute("href") or "")[1:]
+    link_to(page, "delay10-loss5").click()
+    page.wait_for_url(f"**#profile=delay10-loss5&comparison=h3:h2&at={anchor}")
+    said = "1 of 40 conditions; only h3:h2"
+    assert page.locator("#filtered").inner_text() == said
+    assert page.locator("details.condition:visible").count() == 1
+    again = page.context.new_page()
+    again.goto(page.url)
+    assert again.locator("#filtered").inner_text() == said
+    assert again.locator(f"#{anchor}").is_visible()
+    assert again.evaluate("document.querySelector('details.condition[open]').getBoundingClientRect().top") < 200
+    page.go_back()
+    page.wait_for_url("**#profile=delay10-loss5&comparison=h3:h2")
+    assert page.locator("#filtered").inner_text() == said
+
+
+def test_a_link_to_a_condition_that_is_filtered_out_drops_that_part_of_the_filter(
+    reader: Reader, files: dict[str, Path]
+) -> None:
+    page = reader.open(files["large"], "#profile=delay10-loss5&comparison=h3:h2")
+    anchor = (link_to(page, "delay50-loss1").get_attribute("href") or "")[1:]
+    link_to(page, "delay50-loss1").click()
+    page.wait_for_url(f"**#comparison=h3:h2&at={anchor}")
+    assert page.locator(f"#{anchor}").is_visible()
+    assert page.locator("#filtered").inner_text() == "only h3:h2"
+    assert page.locator("#filter select[name=profile]").input_value() == ""
+    assert len(visible(page.locator(GROUPS))) == 40
+    page.select_option("#filter select[name=comparison]", "")
+    page.select_option("#filter select[name=profile]", "delay10-loss5")
+    page.locator("nav a[href='#trust']").click()
+    page.wait_for_url("**#profile=delay10-loss5&at=trust")
+    link_to(page, "delay50-loss1").click()
+    page.wait_for_function("document.getElementById('filtered').textContent === ''")
+    assert page.url.endswith(f".html#{anchor}")
+    assert page.locator(f"#{anchor}").is_visible()
+    assert reader.said == []
+
+
+def test_a_shared_place_in_a_filtered_page_is_opened_and_marked(reader: Reader, files: dict[str, Path]) -> None:
+    page = reader.open(files["large"], "#comparison=h3:h2&at=c7b3")
+    row = page.locator("#c7b3")
+    assert row.is_visible()
+    assert page.evaluate(IN_SIGHT, "c7b3")
+    colours = "item => getComputedStyle(item).backgroundColor"
+    assert row.evaluate(colours) != page.locator("#c7b2").evaluate(colours)
+    assert page.url.endswith("#comparison=h3:h2&at=c7b3")
+
+
+IN_SIGHT = """id => {
+  const box = document.getElementById(id).getBoundingClientRect();
+  return box.height > 0 && box.top >= 0 && box.bottom <= innerHeight;
+}"""
+
+
+def test_a_second_click_on_a_mark_leads_to_its_block_again(reader: Reader, files: dict[str, Path]) -> None:
+    page = reader.open(files["small"], "#c1")
+    chart = page.locator("#c1-dots")
+    for _ in range(2):
+        chart.scroll_into_view_if_needed()
+        assert not page.evaluate(IN_SIGHT, "c1b0")
+        click_mark(page, chart, places_of_blocks(chart, 3)[0])
+        page.wait_for_function(IN_SIGHT, arg="c1b0")
+        assert page.url.endswith("#c1b0")
+        page.locator("#c1 > details").evaluate_all("items => items.forEach((item) => { item.open = false; })")
+    link = page.locator("table.answer tbody th a").first
+    for _ in range(2):
+        link.click()
+        page.locator("#c1-dots").wait_for(state="visible")
+        page.locator("details.condition").first.evaluate("item => { item.open = false; }")
+    assert reader.said == []
+
+
+def click_mark(page: Page, chart: Locator, x: float) -> None:
+    """Click on the first mark from the top so far right of the chart's edge."""
+    box, facts = chart.bounding_box(), page.locator("#facts")
+    assert box
+    for y in range(0, int(box["height"]), 4):
+        page.mouse.move(box["x"] + x, box["y"] + y)
+        page.wait_for_timeout(30)
+        if facts.is_visible():
+            break
+    assert facts.is_visible()
+    page.mouse.down()
+    page.mouse.up()
+
+
+def test_the_button_for_all_conditions_says_what_it_will_do(reader: Reader, files: dict[str, Path]) -> None:
+    """With a single condition, which is open, it said "Open all", and closed it."""
+    page = reader.open(files["one-trial"])
+    button, opened = page.locator("#unfold"), page.locator("details.condition[open]")
+    for label, count in (("Close all", 1), ("Open all", 0), ("Close all", 1)):
+        assert (button.inner_text(), opened.count()) == (label, count)
+        button.click()
+    page = reader.open(files["small"])
+    for summary in page.locator("details.condition > summary").all():
+        assert button.inner_text() == "Open all"
+        summary.click()
+    page.wait_for_function("document.getElementById('unfold').textContent === 'Close all'")
+    button.click()
+    assert (button.inner_text(), opened.count()) == ("Open all", 0)
+    page = reader.open(files["large"], "#profile=delay10-loss5")
+    button.click()
+    assert (button.inner_text(), opened.count()) == ("Close all", 1), "those that are shown"
+    page.select_option("#filter select[name=profile]", "")
+    assert button.inner_text() == "Open all"
+
+
+def test_after_printing_the_page_is_as_it_was(reader: Reader, files: dict[str, Path]) -> None:
+    page = reader.open(files["small"], "#c2")
+    is_open = "items => items.map((item) => item.open)"
+    before = page.locator("details").evaluate_all(is_open)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert all(page.locator("details").evaluate_all(is_open))
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    page.wait_for_function("document.getElementById('unfold').textContent === 'Open all'")
+    assert page.locator("details").evaluate_all(is_open) == before
+
+
+def test_in_a_narrow_window_each_figure_of_a_cause_has_the_name_of_its_column(
+    reader: Reader, files: dict[str, Path]
+) -> None:
+    """Labels by number were those of a workload with two columns of handshakes; the others have one."""
+    page = reader.open(files["kinds"])
+    labels = "items => items.map((item) => getComputedStyle(item, '::before').content)"
+    tables = page.locator("#why table")
+    heads = [table.locator("thead th:not(.picture)").all_text_contents()[1:] for table in tables.all()]
+    assert [len(names) for names in heads] == [11, 10, 10, 10]
+    figures = [table.locator("tbody tr").nth(1).locator("td:not(.picture)") for table in tables.all()]
+    assert all(each.evaluate_all(labels) == ["none"] * each.count() for each in figures), "its head is shown"
+    page.set_viewport_size(TELEPHONE)
+    for names, own in zip(heads, figures, strict=True):
+        assert own.evaluate_all(labels) == [f'"{name} "' for name in names]
+    assert page.evaluate("document.documentElement.scrollWidth") <= TELEPHONE["width"]
+
+
 def test_a_row_of_the_answer_leads_to_its_condition(reader: Reader, files: dict[str, Path]) -> None:
     page = reader.open(files["small"])
     blocks = page.locator("details.condition").nth(2).locator("svg").first
@@ -349,6 +534,43 @@ def test_under_the_pointer_are_the_facts_of_the_trial_and_its_command(reader: Re
     page.mouse.move(0, 0)
     assert not facts.is_visible()
     assert reader.said == []
+
+
+@pytest.mark.parametrize("number", range(1, len(KINDS) + 1), ids=[workload.name for workload in KINDS])
+def test_figures_under_the_pointer_are_written_as_in_the_tables(
+    number: int, reader: Reader, files: dict[str, Path]
+) -> None:
+    """`goodput 8.63e+6 bit/s`, `1.00e+3 ms`, `0.500 ratio`."""
+    golden = FURTHER["kinds"]()
+    condition = golden.matrix.conditions[number - 1]
+    shown = (condition.workload.primary(), *inside_of(condition))
+    page = reader.open(files["kinds"], f"#c{number}")
+    lines = lines_under_the_pointer(page, number, golden.matrix.repeat.least)
+    results = [result for result in golden.results if result.trial.block.condition == condition]
+    assert len(lines) == len(results)
+    for result in results:
+        place = f"{result.trial.arm.name}, block {result.trial.block.index}, place {result.trial.position + 1}: ok"
+        figures = [f"{metric.heading} {measured(metric.key, result.metrics[metric.key])}" for metric in shown]
+        assert lines[place][:2] == [figures[0], ", ".join(figures[1:])]
+    assert reader.said == []
+
+
+def lines_under_the_pointer(page: Page, number: int, blocks: int) -> dict[str, list[str]]:
+    """The lines on each trial of a condition by the first one, from moving over its chart."""
+    chart, facts = page.locator(f"#c{number}-dots"), page.locator("#facts")
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    assert box
+    page.mouse.move(box["x"] + 5, box["y"] + 5)
+    page.wait_for_timeout(500)  # the trials are unpacked when they are first asked for
+    found = {}
+    for x in places_of_blocks(chart, blocks):
+        for y in range(0, int(box["height"]), 4):
+            page.mouse.move(box["x"] + x, box["y"] + y)
+            if facts.is_visible():
+                first, *others = facts.inner_text().splitlines()
+                found[first] = others
+    return found
 
 
 @pytest.mark.parametrize(("name", "said"), [("all-failed", "no completion time"), ("timeouts-half", "stopped after")])

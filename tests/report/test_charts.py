@@ -17,12 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from headwind.arm import PLAIN, Arm, Protocol
+from headwind.arm import PLAIN, TWINS, Arm, Protocol
 from headwind.matrix.arms import MOST_ARMS
 from headwind.observed import NOTHING, Observed
 from headwind.report.html import charts
 from headwind.report.html.charts import Bar, DotSeries, RunningPoint, SweepPoint
-from headwind.report.html.charts.marks import arm_style
+from headwind.report.html.charts.marks import arm_style, stamp
 from headwind.report.html.charts.svg import WIDTH, Point
 from headwind.workloads.h2load import TOTAL
 from tests.drawn import Drawn
@@ -258,6 +258,25 @@ def test_a_curve_is_at_each_time_as_high_as_the_share_that_was_done(
     assert [line[0][0] for line in drawn.paths("timeout")] == pytest.approx([x.end] * is_drawn, abs=0.1)
 
 
+@pytest.mark.parametrize("arm", [*PLAIN, Arm("h2-bbr", Protocol.H2)], ids=str)
+def test_twins_for_self_checks_have_marks_of_their_own(arm: Arm) -> None:
+    """That of h2-bbr on a slower network was a square like h2-bbr itself."""
+    of_arm, again, slower = (stamp(twin.name, [(9, 9)], 5) for twin in (arm, *map(arm.twin, TWINS)))
+    (outline,) = re.findall(r' d="([^"]*)"', slower)
+    assert outline == re.findall(r' d="([^"]*)"', stamp("h2-slower", [(9, 9)], 5))[0]
+    assert outline not in of_arm
+    assert outline not in again
+    assert "hollow" in again
+    assert ("hollow" in of_arm) is (arm not in PLAIN)
+
+
+def test_curves_of_an_arm_and_its_twins_have_dashes_of_their_own() -> None:
+    rules = arm_style([Arm("h2-bbr", Protocol.H2)])
+    dashes = dict(re.findall(r"\.(h2-bbr\S*)\.curve \{ stroke-dasharray: ([^;]+);", rules))
+    assert set(dashes) == {"h2-bbr", "h2-bbr-again", "h2-bbr-slower"}
+    assert len(set(dashes.values())) == 3
+
+
 def test_the_missing_mass_is_told_and_measured_by_a_bracket() -> None:
     drawn = Drawn(
         charts.ecdf("a", [times("h1", [1, 2, 3, 20], stopped=1, failed=1)], timeout_s=60, metric=TOTAL, **NAMES)
@@ -433,7 +452,8 @@ def test_every_arm_beyond_the_plain_ones_has_a_colour_and_a_line_of_its_own() ->
     assert [name for name, _ in marks] == [arm.name for arm in arms]
     assert {f"--{colour}" for _, colour in marks} == {f"--a{number}" for number in range(1, MOST_ARMS + 1)}
     dashes = re.findall(r"\.chart \.([\w-]+)\.curve \{ stroke-dasharray: ([^;]+); \}", rules)
-    assert len({dash for _, dash in dashes}) == len(dashes) == MOST_ARMS
+    own = [dash for name, dash in dashes if name in {arm.name for arm in arms}]
+    assert len(set(own)) == len(own) == MOST_ARMS
     assert all(f"--{colour}:" in CSS for _, colour in marks)
     assert arm_style(PLAIN) == ""
 

@@ -12,7 +12,7 @@ from headwind.report import RunData, render
 from headwind.report.drift import drift_text, usual_times
 from headwind.report.html.page import FIRST_FACTS, first_facts, ratio_to_clean
 from headwind.report.times_table import summary_table
-from tests.fake import ENVIRONMENT, PROFILES, STARTED_AT, example_matrix, timeout, trials_of
+from tests.fake import ENVIRONMENT, PROFILES, STARTED_AT, example_matrix, lab_error, timeout, trials_of
 from tests.golden.runs import RUNS, Golden, shaken, took
 from tests.pages import parse, section, words
 
@@ -97,6 +97,19 @@ def drifting(slower: dict[Arm, float]) -> RunData:
 def test_drift_is_told_in_words(slower: dict[Arm, float], said: str) -> None:
     data = drifting(slower)
     assert said in drift_text(data, usual_times(data))
+
+
+def test_the_tenth_that_deviates_is_named_by_its_time_on_the_axis_of_the_timeline() -> None:
+    """180 trials, one every 10 s; before them an attempt that failed, where the timeline begins."""
+    data = drifting({H1: 1.5, H2: 1.5, H3: 1.5})
+    said = "In the tenth of the run that deviates most, from 26 min 51 s to 29 min 50 s after the start, trials of all "
+    assert drift_text(data, usual_times(data)).startswith(said)
+    first = min(data.results, key=lambda result: result.started_at)
+    early = replace(lab_error(first.trial), started_at=STARTED_AT - 60)
+    later = replace(first, attempt=1)
+    data = replace(data, results=(early, *(later if each is first else each for each in data.results)))
+    said = said.replace("26 min 51 s to 29 min 50 s", "27 min 51 s to 30 min 50 s")
+    assert drift_text(data, usual_times(data)).startswith(said)
 
 
 def test_of_few_trials_no_drift_is_told() -> None:

@@ -34,6 +34,7 @@ from headwind.report.html.pictures import (
     arm_key,
     condition_pictures,
     heading,
+    label_style,
     overviews,
     sweep_pictures,
     timeline_picture,
@@ -154,7 +155,8 @@ def _answer(data: RunData) -> dict[str, Any]:
         "is_synthetic": not any(
             link.rate for item in data.matrix.conditions for side in Direction for link in item.profile.links(side)
         ),
-        "whys": why_pictures(whys(data, answer.standings), data.matrix.timeout_s),
+        "whys": (causes := why_pictures(whys(data, answer.standings), data.matrix.timeout_s)),
+        "label_style": label_style(causes),
         "arm_key": arm_key(data.matrix.arms),
         "place": data.matrix.place,
         "names": {item.id: data.matrix.name_of(item) for item in data.matrix.conditions},

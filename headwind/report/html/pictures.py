@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -122,6 +123,7 @@ class Overview:
 class WhyPicture:
     """Times at which the requests of one workload were done, condition by condition on one axis."""
 
+    name: str  # the id of its table
     workload: Workload
     columns: tuple[str, ...]
     axis: Markup
@@ -153,7 +155,20 @@ def _why(name: str, workload: Workload, attributions: Sequence[Why], timeout_s: 
     rows = tuple(
         (why, tuple(_track(labels, f"{name}-axis", axis, track) for track in why.tracks)) for why in attributions
     )
-    return WhyPicture(workload, columns(workload), labels, rows, tuple(unrecorded(workload, tracks)))
+    return WhyPicture(name, workload, columns(workload), labels, rows, tuple(unrecorded(workload, tracks)))
+
+
+def label_style(pictures: Iterable[WhyPicture]) -> str:
+    """CSS that puts the name of its column before each figure, for narrow windows, which hide the heads of tables.
+
+    In the style instead of in each cell, because a page may have thousands of them.
+    """
+    rules = (
+        f"#{each.name} td:nth-child({place})::before {{ content: {json.dumps(name + ' ')}; }}"
+        for each in pictures
+        for place, name in enumerate(each.columns, 3)  # after the arm and the picture
+    )
+    return "@media (max-width: 40rem) {\n" + "\n".join(rules) + "\n}"
 
 
 def _track(labels: Markup, name: str, axis: StripAxis, track: Track) -> Markup:

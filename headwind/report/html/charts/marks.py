@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from headwind import format as units
-from headwind.arm import PLAIN, Arm
+from headwind.arm import PLAIN, TWINS, Arm, Role
 from headwind.metric import Better
 from headwind.observed import Kind, Observed, from_best
 from headwind.report.html.charts.svg import Point, element, joined, number, path, stamps
@@ -64,9 +64,10 @@ def stamp(name: str, points: Iterable[Point], radius: float, *, hollow: bool | N
     Circle, square, triangle for h1, h2, h3 and for the curves c1, c2, c3; a diamond for every other curve and for the
     slower twin.
     """
-    family, _, role = name.partition("-")
-    shape = "diamond" if role == "slower" else _SHAPES.get(family, "diamond")
-    hollow = bool(role) if hollow is None else hollow
+    family, dash, _ = name.partition("-")
+    is_slower = name.endswith(f"-{Role.SLOWER}")  # no other arm has such a name: headwind/matrix/arms.py
+    shape = "diamond" if is_slower else _SHAPES.get(family, "diamond")
+    hollow = bool(dash) if hollow is None else hollow
     if shape == "circle" and not hollow:  # a line of no length with round ends: the shortest
         return path(f"{name} round", stamps(points, "h0"), stroke_width=2 * radius)
     if shape == "square" and not hollow:  # of no length it would have no ends on paper (ISO 32000-1, 8.5.3.2)
@@ -120,6 +121,7 @@ def icon(arm: str) -> Markup:
 
 COLOURS = 8  # --a1 to --a8 of charts.css
 DASHES = ("none", "2 3.5", "9 3.5", "9 3 2 3", "4 2.5", "9 3 2 3 2 3", "14 4", "14 4 2 4")
+TWIN_DASHES = {Role.AGAIN: "9 3 2 3", Role.SLOWER: "4 2.5"}  # as those of charts.css
 
 
 def arm_style(arms: Iterable[Arm]) -> str:
@@ -132,5 +134,6 @@ def arm_style(arms: Iterable[Arm]) -> str:
         place = index % COLOURS
         rules.append(f".chart .{arm}, .arm.{arm}, .cell.{arm} {{ --mark: var(--a{place + 1}); }}")
         rules.append(f".chart .{arm}.curve {{ stroke-dasharray: {DASHES[place]}; }}")
-        rules += [f".chart .{arm}-{role} {{ --mark: var(--{role}); }}" for role in ("again", "slower")]
+        rules += [f".chart .{arm}-{role} {{ --mark: var(--{role}); }}" for role in TWINS]
+        rules += [f".chart .{arm}-{role}.curve {{ stroke-dasharray: {dash}; }}" for role, dash in TWIN_DASHES.items()]
     return "\n".join(rules)

@@ -6,68 +6,103 @@
   const form = document.getElementById("filter");
   const FILTERS = ["profile", "workload", "comparison"];
 
-  // --- The filter lives in the address: #profile=loss&comparison=h3:h1 ---------------------------------------------
+  // --- The filter and the place of a link live in the address: #profile=loss&comparison=h3:h1&at=c3 ----------------
   // What the page does not have is no filter: an address with a stale name shows everything, and says so.
-  function applyFilter() {
+  let filter = {}; // the current one
+  const hides = (name, item) => name in filter && name in item.dataset && item.dataset[name] !== filter[name];
+
+  function applyFilter(notes = []) {
     if (!form) return;
-    const asked = new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
-    const notes = [], filter = {};
-    for (const name of FILTERS.filter((name) => form.elements[name])) {
-      const value = asked.get(name) ?? "";
-      form.elements[name].value = value;
-      if (form.elements[name].value !== value) {
-        form.elements[name].value = "";
-        notes.push(`there is no ${name} ${value}`);
-      } else if (value) {
-        filter[name] = value;
-      }
-    }
-    let shown = 0, total = 0;
+    for (const name of FILTERS) if (form.elements[name]) form.elements[name].value = filter[name] ?? "";
     for (const item of all("[data-profile], [data-comparison]")) {
-      item.hidden = FILTERS.some((name) => name in filter && name in item.dataset && item.dataset[name] !== filter[name]);
-      if (item.matches("#comparisons h3 + .scroll tbody")) { total += 1; shown += item.hidden ? 0 : 1; }
+      item.hidden = FILTERS.some((name) => hides(name, item));
     }
-    if (shown < total) notes.push(`${shown} of ${total} conditions`);
+    for (const group of all(".forest tbody")) { // the name of its network stands in the first row that is shown
+      const first = [...group.rows].find((row) => !row.hidden);
+      if (first) first.prepend(group.querySelector("th.name"));
+      group.hidden ||= !first;
+    }
+    const conditions = all("details.condition"), shown = conditions.filter((item) => !item.hidden);
+    if (shown.length < conditions.length) notes.push(`${shown.length} of ${conditions.length} conditions`);
     if (filter.comparison) notes.push(`only ${filter.comparison}`);
     document.getElementById("filtered").textContent = notes.join("; ");
+    labelUnfold();
+  }
+
+  function setAddress(at = "") {
+    const parts = new URLSearchParams({ ...filter, ...(at && { at }) });
+    const text = Object.keys(filter).length ? parts.toString().replaceAll("%3A", ":") : at;
+    history.replaceState(null, "", text ? `#${text}` : location.pathname + location.search);
+  }
+
+  function readFilter(asked) { // Returns a note for each name that the page does not have.
+    const notes = [];
+    filter = {};
+    for (const name of FILTERS.filter((name) => form?.elements[name] && asked.get(name))) {
+      const value = asked.get(name);
+      if ([...form.elements[name].options].some((option) => option.value === value)) filter[name] = value;
+      else notes.push(`there is no ${name} ${value}`);
+    }
+    return notes;
   }
 
   if (form) {
     form.hidden = false;
     form.addEventListener("change", () => {
-      const filter = new URLSearchParams();
-      for (const name of FILTERS) if (form.elements[name]?.value) filter.set(name, form.elements[name].value);
-      const text = filter.toString().replaceAll("%3A", ":");
-      history.replaceState(null, "", text ? `#${text}` : location.pathname + location.search);
+      filter = Object.fromEntries([...new FormData(form)].filter(([, value]) => value));
+      setAddress();
       applyFilter();
     });
   }
 
-  // --- A link opens what it points into ----------------------------------------------------------------------------
-  function reveal() {
-    if (location.hash.includes("=") || !location.hash) return applyFilter();
-    const target = document.getElementById(location.hash.slice(1));
-    if (!target) return;
+  // --- A link opens what it points into, and keeps the filter except for the part that hides it --------------------
+  function follow() {
+    const text = location.hash.slice(1), isFilter = !text || text.includes("=");
+    const asked = new URLSearchParams(isFilter ? text : { at: text });
+    const notes = isFilter ? readFilter(asked) : [];
+    const target = document.getElementById(asked.get("at") ?? "");
     for (let item = target; item; item = item.parentElement) {
+      for (const name of FILTERS) if (hides(name, item)) delete filter[name];
       if (item.tagName === "DETAILS") item.open = true;
-      item.hidden = false;
     }
-    target.closest("details")?.scrollIntoView();
+    applyFilter(notes);
+    if (asked.get("at")) setAddress(asked.get("at"));
+    for (const item of all(".reached")) item.classList.remove("reached");
+    if (!target) return;
+    target.classList.add("reached");
+    (target.closest("details") ?? target).scrollIntoView();
     if (target.tagName === "TR") target.scrollIntoView({ block: "center" });
   }
-  addEventListener("hashchange", reveal);
+  addEventListener("hashchange", follow);
 
+  function goTo(anchor) { // also to where the address points already, which changes nothing in it
+    if (location.hash === `#${anchor}`) follow(); else location.hash = anchor;
+  }
+  addEventListener("click", (event) => {
+    if (event.target.closest?.('a[href^="#"]')?.hash === location.hash) setTimeout(follow);
+  });
+
+  // --- All conditions open or closed at once, and everything open on paper -----------------------------------------
   const unfold = document.getElementById("unfold");
+  const shownConditions = () => all("details.condition").filter((item) => !item.hidden);
+  function labelUnfold() {
+    if (unfold) unfold.textContent = shownConditions().some((item) => !item.open) ? "Open all" : "Close all";
+  }
   if (unfold) {
     unfold.hidden = false;
     unfold.addEventListener("click", () => {
-      const conditions = all("details.condition");
-      const open = conditions.some((item) => !item.open);
+      const conditions = shownConditions(), open = conditions.some((item) => !item.open);
       for (const item of conditions) item.open = open;
-      unfold.textContent = open ? "Close all" : "Open all";
+      labelUnfold();
     });
+    for (const item of all("details.condition")) item.addEventListener("toggle", labelUnfold);
+    labelUnfold();
   }
-  addEventListener("beforeprint", () => { for (const item of all("details")) item.open = true; });
+  const opened = []; // for the paper
+  addEventListener("beforeprint", () => {
+    for (const item of all("details:not([open])")) { item.open = true; opened.push(item); }
+  });
+  addEventListener("afterprint", () => { for (const item of opened.splice(0)) item.open = false; });
 
   // --- The trials that travel in the page --------------------------------------------------------------------------
   let loading;
@@ -86,9 +121,22 @@
 
   // --- The facts of the trial under the pointer --------------------------------------------------------------------
   const facts = document.getElementById("facts");
-  const seconds = (value) => value === null ? "–" : value < 1 ? `${(value * 1000).toPrecision(3)} ms` : `${value.toPrecision(3)} s`;
-  const UNITS = { per_s: "/s", bps: "bit/s" };
-  const text = (metric, value) => metric.unit === "s" ? seconds(value) : value === null ? "–" : `${value.toPrecision(3)} ${UNITS[metric.unit] ?? metric.unit}`.trim();
+  const UNITS = { // from the largest; as headwind/format.py has them
+    s: [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]],
+    ratio: [[1e-2, "%"]],
+    bps: [[1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"], [1, "bit/s"]],
+    per_s: [[1, "/s"]],
+    bytes: [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]],
+  };
+  const DIGITS = { minimumSignificantDigits: 3, maximumSignificantDigits: 3 };
+
+  function measured(unit, value) { // three significant digits, in the largest unit of which there is at least one
+    if (value === null) return "—";
+    const rounded = Number(value.toPrecision(3)); // first: 0.9996 s is 1.00 s, not 1,000 ms
+    const units = UNITS[unit] ?? [[1, ""]];
+    const [size, name] = units.find(([size]) => (rounded || 1) >= size * (1 - 1e-12)) ?? units.at(-1);
+    return `${rounded ? (rounded / size).toLocaleString("en-US", DIGITS) : "0"} ${name}`.trim();
+  }
 
   function axis(text) { // "log LOW HIGH PIXEL_LOW PIXEL_HIGH"
     const [kind, ...numbers] = text.split(" ");
@@ -121,9 +169,9 @@
   }
 
   function took(trial, metrics) { // what a trial measured that did not finish is of the requests that succeeded: not its time
-    if (trial.outcome === "timeout") return [`stopped after ${seconds(trial.timeout_s)}`];
+    if (trial.outcome === "timeout") return [`stopped after ${measured("s", trial.timeout_s)}`];
     if (trial.outcome !== "ok") return ["no completion time"];
-    const [first, ...others] = metrics.map((metric) => `${metric.heading} ${text(metric, trial[metric.key])}`);
+    const [first, ...others] = metrics.map((metric) => `${metric.heading} ${measured(metric.unit, trial[metric.key])}`);
     return [first, others.join(", ")];
   }
 
@@ -155,7 +203,7 @@
     svg.addEventListener("click", async (event) => {
       const trial = nearest(svg, await load(), condition, event);
       const anchor = figure.closest("[id^=c]")?.id;
-      if (trial && anchor) location.hash = `${anchor}b${trial.block}`;
+      if (trial && anchor) goTo(`${anchor}b${trial.block}`);
     });
   }
 
@@ -181,6 +229,5 @@
     });
   }
 
-  applyFilter();
-  if (location.hash) reveal();
+  follow();
 })();
