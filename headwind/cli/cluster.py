@@ -35,7 +35,7 @@ class Backend:
     cores: int  # CPUs of the smallest host
 
     def joined(self, environment: Mapping[str, Any]) -> dict[str, Any]:
-        """What a resumed run adds to its environment: the machines that it has from now on, and those refused."""
+        """Facts that a resumed run adds to its environment: the machines that it has from now on, and those refused."""
         hosts, refused = (self.environment.get(key, {}) for key in ("hosts", "hosts refused"))
         if not hosts:
             return {}

@@ -21,7 +21,7 @@ from servers.objects import size_of
 
 
 def method(data: RunData) -> Iterator[tuple[str, str]]:
-    """What a reader needs to judge the figures of this run or to reproduce them: (name, text) of each part."""
+    """Describe how the figures of this run came about, so that they can be judged and reproduced: (name, text) pairs."""
     matrix = data.matrix
     yield from (("Blocks", sentence) for sentence in _blocks(data))
     yield from (("Self-checks", sentence) for sentence in _twins(data))
@@ -123,7 +123,7 @@ def _overtaking(data: RunData) -> Iterator[str]:
         if profile.link(direction).reorders
     ]
     if ways:
-        yield f"Packets can overtake others (by jitter, or by `reorder`) in: {', '.join(ways)}."
+        yield f"Packets can be reordered (by jitter, or by `reorder`) in: {', '.join(ways)}."
     if note := kept_in_order(data.matrix):
         yield f"{note}."
 
