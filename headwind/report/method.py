@@ -21,7 +21,7 @@ from servers.objects import size_of
 
 
 def method(data: RunData) -> Iterator[tuple[str, str]]:
-    """Describe how the figures of this run came about, so that they can be judged and reproduced: (name, text) pairs."""
+    """Describe how the figures of this run came about, to judge and to reproduce them: (name, text) pairs."""
     matrix = data.matrix
     yield from (("Blocks", sentence) for sentence in _blocks(data))
     yield from (("Self-checks", sentence) for sentence in _twins(data))
