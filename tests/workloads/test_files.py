@@ -52,7 +52,8 @@ def served(**changed: Any) -> World:
         rows = [
             {"index": index, "status": 200, "alpn": ALPN[protocol], "bytes": len(body), "header_bytes": 50, "error": "",
              "start_s": 0.1 * took_s, "first_byte_s": 0.5 * took_s, "done_s": took_s * (index + 1) / len(paths),
-             "handshake_s": None if index else 0.1 * took_s} | (changed if index == 1 else {})
+             "handshake_s": None if index else 0.1 * took_s, "opened_s": None if index else 0.0}
+            | (changed if index == 1 else {})
             for index, body in enumerate(bodies[:count])
         ]  # fmt: skip
         bodies[1] = delivered or bodies[1]
@@ -164,7 +165,7 @@ def test_a_whole_run_records_its_content_and_goes_on_with_no_other(
         assert kept.matrix.content == load_matrix(home / "matrix.yaml").content
     page = (folder / "report.html").read_text()
     assert "3 files of the content (300 to 5,000 bytes each" in page
-    assert "The content is a folder with 3 files, 6,500 bytes in total" in page
+    assert "A folder with 3 files, 6,500 bytes in total" in page
     capsys.readouterr()
     assert run(home, served(), "--resume", str(folder)) == 0, "nothing changed"
     (home / "site/a b.css").write_bytes(b"d" * 300)
