@@ -12,8 +12,8 @@ from headwind.matrix.levels import Path
 from headwind.matrix.mistakes import MissingKey, Slip, UnknownKey, value_at
 from headwind.matrix.servers import OF_SERVERS
 from headwind.matrix.shapes import PROTOCOLS, of_each, shown
-from headwind.matrix.spelling import synonym
-from headwind.matrix.units import harmless, quoted
+from headwind.matrix.spelling import nearest, synonym
+from headwind.matrix.units import harmless, listed, quoted
 from headwind.matrix.values import QUIC_CONGESTION, TCP_CONGESTION
 from headwind.servers import NGINX, SERVERS
 from headwind.settings import Windows
@@ -27,9 +27,10 @@ def of_arm(slip: Slip, tree: Mapping[str, Any]) -> str:
     """Hint for a mistake in `arms` or in the name of an arm or a protocol; empty without a better one."""
     path = slip.path
     written = value_at(tree, path)
-    if path[0] == "protocols" and len(path) == 2 and isinstance(written, str):
-        return _of_protocol(written, tree)
-    if path[0] in NAMING and len(path) > 1 and isinstance(written, str) and (found := _of_name(slip, written, tree)):
+    if path[0] == "protocols" and isinstance(written, dict | str):
+        return _of_protocol(written, tree) if isinstance(written, str) and len(path) == 2 else _by_server(written)
+    is_name = path[0] in NAMING and len(path) > 1 and path != ("find", "crossover")
+    if is_name and isinstance(written, str) and (found := _of_name(slip, written, tree)):
         return found
     is_by_protocol = isinstance(written, dict) and written and written.keys() <= set(PROTOCOLS)
     if path[0] == "workloads" and len(path) == 3 and is_by_protocol:
@@ -46,6 +47,19 @@ def of_arm(slip: Slip, tree: Mapping[str, Any]) -> str:
         return ""
     name, arm = str(path[1]), value_at(tree, path[:2])
     return _of_entry(slip, name, arm, tree) if len(path) == 2 else _of_key(slip, name, arm, tree)
+
+
+def _by_server(written: Any) -> str:
+    """Hint for `{h1: nginx, h3: caddy}` in place of the protocols: another server than nginx is an arm's."""
+    if not isinstance(written, dict) or not written or not {*written} <= {*PROTOCOLS}:
+        return ""
+    if not all(isinstance(value, str) and value in SERVERS for value in written.values()):
+        return ""
+    plain = [name for name, server in written.items() if server == NGINX.name]
+    arms = {f"{name}-{server}": {"protocol": name, "server": server} for name, server in written.items()
+            if server != NGINX.name}  # fmt: skip
+    protocols = f"protocols: [{', '.join(plain)}]" if plain else ""
+    return f"a server is an arm's: {' and '.join(filter(None, [protocols, f'arms: {shown(arms)}' if arms else '']))}"
 
 
 def _of_each_protocol(path: Path, written: Mapping[str, Any], tree: Mapping[str, Any]) -> str:
@@ -132,6 +146,25 @@ def _own_image(name: str, protocol: str) -> str:
     return f"your own image: servers: {{{harmless(name)}: {{image: IMAGE, protocols: [{protocol}]}}}}"
 
 
+def _of_server(written: str, spoken: str, hint: str, tree: Mapping[str, Any]) -> str:
+    """Hint for a server that the lab does not have: the user's own by its image, one that is close, or how to add it.
+
+    `hint` is that of the name alone, which may be close to a server that does not speak the arm's protocol.
+    """
+    servers = tree.get("servers")
+    own: Mapping[str, Any] = servers if isinstance(servers, dict) else {}
+    if name := next(
+        (name for name, keys in own.items() if isinstance(keys, dict) and keys.get("image") == written), ""
+    ):
+        return f"did you mean {quoted(name)}? {quoted(written)} is its image"
+    if re.search("[/:]", written):
+        server = {"my-app": {"image": written, "protocols": [spoken]}}
+        return f"an image is a server under a name: servers: {shown(server)}, and here `server: my-app`"
+    if (near := nearest(written, [*SERVERS])) and not SERVERS[near].speaks(Protocol(spoken)):
+        hint = listed([name for name in (*SERVERS, *own) if name in own or SERVERS[name].speaks(Protocol(spoken))])
+    return f"{hint}; another one is {_own_image(written, spoken)}"
+
+
 def _of_entry(slip: Slip, name: str, arm: Any, tree: Mapping[str, Any]) -> str:
     """Hint for the name of an arm, or for a value in place of its keys."""
     spoken = _protocol(name, arm)
@@ -207,8 +240,8 @@ def _of_key(slip: Slip, name: str, arm: Any, tree: Mapping[str, Any]) -> str:
     if key == "protocol" and isinstance(written, str) and (meant := _split(written)):
         override = _override(*meant, tree)
         return f"did you mean {_pair(*meant, tree)}?" if override and override[0] not in arm else ""
-    if key == "server" and spoken and "allowed: " in slip.mistake.hint:
-        return f"{slip.mistake.hint}; another one is {_own_image(str(written), spoken)}"
+    if key == "server" and spoken and "allowed: " in slip.mistake.hint and isinstance(written, str):
+        return _of_server(written, spoken, slip.mistake.hint, tree)
     if slip.path[3:] or key not in ("congestion", "tcp", "quic") or not spoken:
         return ""
     if named != spoken and named in PROTOCOLS:

@@ -77,6 +77,7 @@ class _Region:
 
     def __init__(self, lines: Sequence[str], start: Place) -> None:
         self._lines, self._start = lines, start
+        self._comments = dict[int, _Token]()  # by line
         self._tokens = list(self._read())
         self.last_line = self._tokens[-1].place[0]
 
@@ -89,6 +90,8 @@ class _Region:
             while found := _TOKEN.match(self._lines[line], column):
                 column = found.end()
                 text = found["mark"] or (found["text"] or "").strip()
+                if found["comment"]:
+                    self._comments[line] = _Token(found["comment"], (line, found.start("comment")))
                 if not text:
                     continue
                 yield _Token(text, (line, found.start("mark" if found["mark"] else "text")))
@@ -124,7 +127,11 @@ class _Region:
     def _unclosed(self, openers: Sequence[_Token]) -> Fault:
         missing = "".join(CLOSER[each.text] for each in reversed(openers))
         what = "this bracket is" if len(openers) == 1 else f"{len(openers)} brackets are"
-        hint = f"add it at the end of line {self.last_line + 1}"
+        comment = self._comments.get(self.last_line)
+        if comment and {*comment.text} & {*missing}:
+            hint = "a comment lasts to the end of its line: move it behind the brackets, or remove it"
+            return Fault(comment.place, f"this comment has the `{missing}` that the line lacks", hint)
+        hint = f"add it {'before the comment' if comment else 'at the end'} of line {self.last_line + 1}"
         return Fault(openers[-1].place, f"{what} not closed: `{missing}` is missing", hint)
 
     def _missing_before(self, index: int, around: _Open) -> Fault | None:

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import MISSING
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -22,6 +23,7 @@ from headwind.matrix.link_keys import (
     queue_keys,
 )
 from headwind.matrix.mistakes import NO_CORRELATION, Slip
+from headwind.matrix.places import END_OF_CHANGE
 from headwind.matrix.presets import NETWORKS, with_keys
 from headwind.matrix.profile import another_unit
 from headwind.matrix.shapes import DOWN, UP, YES, shown, takes
@@ -46,7 +48,8 @@ _BURSTY = re.compile(rf"(?:ge|ge?model|gilbert\S*|bursty?|bursts)((?:[ ,]+{NUMBE
 _IN_BURSTS = re.compile(
     rf"({NUMBER}%)[ ,]+(?:in |with )?burst(?:s|y)?(?: of| length| size)?[ =]*([0-9.]+[a-z]*)?(?: packets?)?"
 )
-_TRIP = re.compile(rf"({NUMBER} ?[a-z]+) (?:rtt|round ?trip)")
+_OF_TRIP = r"\(?(?:rtt|ping|round[ -]?trip)(?: time)?\)?"
+_TRIP = re.compile(rf"({NUMBER} ?[a-z]+) *{_OF_TRIP}|{_OF_TRIP}[ :=]*({NUMBER} ?[a-z]+)", re.IGNORECASE)
 _BDP = re.compile(rf"({NUMBER})? ?[x*]? ?bdps?")
 _SPREAD = re.compile(rf"({NUMBER}) ?([a-z]*) ?(?:\u00b1|\+/?-) ?({NUMBER}) ?(ns|us|ms|s)")
 _BIT_ERRORS = {"ber", "bit error", "bit error rate"}
@@ -54,7 +57,9 @@ _OUTAGES = {"outage", "blackout", "downtime", "offline", "dropout", "interruptio
 _SPREADS = {"stddev", "std", "dev std", "sd", "sigma", "deviation", "deviation standard", "variation"}
 _PERIODS = {"every", "period", "interval", "repeat"}
 _BEGINS, _ENDS = {"at", "from", "start", "begin", "after", "time", "moment", "when"}, {"to", "until", "end", "till"}
+_LENGTHS = {"for", "duration", "length", "last", "hold"}
 _LINK = {"link", "network", "state", "interface", "connection"}
+DIRECTION_IS_KEY = "the direction is a key"
 DEFAULT_OF_QUEUE = "remove it: the kernel's default applies, and no key changes it"
 OF_QUEUES = {"flows": DEFAULT_OF_QUEUE, "quantum": DEFAULT_OF_QUEUE, "noecn": "did you mean `ecn: false`?"}
 COMPLEMENTS = {"h": "bad", "k": "good"}  # keys by tc's parameters: each is 1 minus the other
@@ -92,6 +97,7 @@ def of_other_tools(path: Sequence[str | int], value: Any, beside: Mapping[str, A
         or _of_bit_errors(key, value)
         or (_of_moment(key, value, beside) if is_profile else "")
         or (beside_a_preset(beside) if not inside and "preset" in beside else "")
+        or ((_named_direction(beside) or _joined_directions(key, value)) if is_profile else "")
         or of_directions(inside, beside)
     ):
         return found
@@ -209,12 +215,31 @@ def _of_moment(key: str, value: Any, beside: Mapping[str, Any]) -> str:
     """Hint for what belongs below `at` and stands in the profile: a moment, or a rebinding; empty for other keys."""
     if _is(TIME, key) and isinstance(value, dict):
         return f"a change belongs below `at`: at: {{{key}: {shown(value)}}}"
+    if isinstance(beside.get("at"), dict) and _is(TIME, str(value)) and (found := _beside_at(key, value, beside)):
+        return found
     if key != "rebind":
         return ""
     own = value if isinstance(value, dict) else {}
     moment = next((each for each in (*own, beside.get("at")) if isinstance(each, str) and _is(TIME, each)), "500ms")
     what = next((each for each in (value, *own.values()) if each in [*Rebind]), Rebind.PORT)
     return f"the client is rebound at a moment: at: {{{moment}: {{rebind: {what}}}}}"
+
+
+def _beside_at(key: str, value: str, beside: Mapping[str, Any]) -> str:
+    """Hint for a time next to `at`: the period, end, length or beginning of its changes; empty for others."""
+    word, changes = form(key), {moment: each for moment, each in beside["at"].items() if _is(TIME, moment)}
+    first, change = next(((moment, each) for moment, each in changes.items() if each), ("1s", {}))
+    if word in _PERIODS and "every" not in beside:
+        return f"did you mean `every: {value}`? the network starts over after this time"
+    if word in _ENDS:
+        return f"{END_OF_CHANGE}: `{value}: {{}}`"
+    if word in _LENGTHS:
+        return f"{END_OF_CHANGE}: `{as_written('at_s', float(TIME.parse(first) + TIME.parse(value)))}: {{}}`"
+    if word not in _BEGINS:
+        return ""
+    known = [moment for moment in changes if TIME.parse(moment) == TIME.parse(value)]
+    change = shown(change or {"both": {"loss": "100%"}})
+    return f"`at` has this moment: remove {quoted(key)}" if known else f"a change belongs below `at`: {value}: {change}"
 
 
 def _inside(key: str, value: Any, beside: Mapping[str, Any], inside: Sequence[str | int]) -> str:
@@ -227,9 +252,13 @@ def _inside(key: str, value: Any, beside: Mapping[str, Any], inside: Sequence[st
         return f"tc's {key} is the share that arrives: write `{COMPLEMENTS[key]}: {_complement(value)}`, the share lost"
     if inside[-1:] == ("queue",) and key in OF_QUEUES:
         return OF_QUEUES[key]
+    if inside[-1] in SWEPT and (sides := _by_sides(str(inside[-1]), beside)):
+        return sides
     if inside[-1:] == ("loss",):
         return of_bursts(beside) or _of_times(beside) or _only_share(key, value, beside)
-    return _of_sides(key, value, beside, inside)
+    if inside == ("queue",) or not synonym(key, DIRECTIONS) or len(inside) > 1 or not as_rate(value):
+        return ""
+    return f"did you mean `rate: {as_rate(value)}`?"
 
 
 def _of_values(key: str | int, value: Any) -> str:
@@ -245,16 +274,31 @@ def _of_times(loss: Mapping[str, Any]) -> str:
     return f"times of bursts are not part of a loss: in place of `loss` write {shown(_spells(loss))[1:-1]}"
 
 
-def _of_sides(key: str, value: Any, beside: Mapping[str, Any], inside: Sequence[str | int]) -> str:
-    """Hint for a direction below another one: `downlink: {down: 16mbit}`, or `{rate: {down: 16mbit, up: 1mbit}}`."""
-    if not synonym(key, DIRECTIONS) or not as_rate(value):
+def _by_sides(key: str, sides: Mapping[str, Any]) -> str:
+    """Hint for directions below a key of one: `{rate: {down: 16mbit, up: 1mbit}}`; empty for other mappings."""
+    values = {_direction(name): as_rate(each) if key == "rate" else each for name, each in sides.items()}
+    if not values or "" in values or not all(isinstance(each, str) and each for each in values.values()):
         return ""
-    if len(inside) == 1:
-        return f"did you mean `rate: {as_rate(value)}`?"
-    rates = {each: as_rate(rate) for name, rate in beside.items() if (each := synonym(name, DIRECTIONS))}
-    if inside[-1] != "rate" or len(rates) < len(beside) or not all(rates.values()):
-        return ""
-    return f"the direction comes first: {shown({side: {'rate': rate} for side, rate in rates.items()})[1:-1]}"
+    return f"the direction comes first: {shown({side: {key: each} for side, each in values.items()})[1:-1]}"
+
+
+def _direction(word: str) -> str:
+    """The direction that a word stands for; empty for others."""
+    return respelt(word, DIRECTIONS) or synonym(word, DIRECTIONS)
+
+
+def _named_direction(beside: Mapping[str, Any]) -> str:
+    """Hint for keys of a direction next to its name, as in `{direction: downlink, delay: 5ms}`; empty for others."""
+    named = next((str(value) for key, value in beside.items() if form(key) in ("direction", "dir", "side")), "")
+    side = "both" if form(named) in ("all", "bidirectional", "both way", "both direction") else _direction(named)
+    keys = {key: value for key, value in beside.items() if key in DirectionKeys.model_fields}
+    return f"{DIRECTION_IS_KEY}: {shown({side: keys})[1:-1]}" if side and keys else ""
+
+
+def _joined_directions(key: str, value: Any) -> str:
+    """Hint for `uplink+downlink: {...}`, which is `both`; empty for other keys."""
+    words = {_direction(word) for word in re.split(r"\s*(?:[+&,/|]|\band\b)\s*", key)}
+    return f"did you mean {shown({'both': value})[1:-1]}?" if words == {"uplink", "downlink"} else ""
 
 
 def _of_burst_key(value: Any, beside: Mapping[str, Any], inside: Sequence[str | int]) -> str:
@@ -359,8 +403,10 @@ def of_two_values(path: Sequence[str | int], value: Any) -> str:
     """Hint for `delay: 60ms 10ms` and `loss: 2% 25%`: tc has a second number for jitter and for correlation."""
     if path[0] != "profiles":
         return ""
-    if path[-1] == "delay" and isinstance(value, dict):
-        return _beside_a_delay(value)
+    if path[-1] in SWEPT and isinstance(value, dict) and (found := _by_sides(str(path[-1]), value)):
+        return found
+    if path[-1] == "delay" and isinstance(value, dict | str) and (found := _in_a_delay(path, value)):
+        return found
     if path[1:] and (swept := _of_values(path[-2], value)):
         return swept
     if not isinstance(value, str):
@@ -368,15 +414,26 @@ def of_two_values(path: Sequence[str | int], value: Any) -> str:
     if "loss" in path[-2:] and (hint := _in_bursts(value)):
         return hint
     swept = next((str(each) for each in path[:1:-1] if each in SWEPT), "")
-    if path[-1] == "delay" and (hint := _of_spread(value)):
-        return hint
     if hint := _of_both_ways(str(path[-1]), value) or _in_tc(path, value) or _of_sweep(swept, value):
         return hint
+    return _with_correlation(path, value)
+
+
+def _with_correlation(path: Sequence[str | int], value: str) -> str:
+    """Hint for a share and its correlation, `2% 25%`; empty for others."""
     found = _TWO.fullmatch(value)
     key = next((each for each in ("loss", "duplicate", "corrupt", "reorder") if each in path[-2:]), "")
     if not found or not key:
         return ""
     return correlated(found[1]) if key == "loss" else f"did you mean `{key}: {found[1]}`? {NO_CORRELATION}"
+
+
+def _in_a_delay(path: Sequence[str | int], value: Mapping[str, Any] | str) -> str:
+    """Hint for a delay with its jitter, as keys or as a text, and for a round trip; empty for others."""
+    if not isinstance(value, str):
+        return _beside_a_delay(path, value)
+    trip = _TRIP.fullmatch(value)
+    return _of_trip(path, trip[1] or trip[2]) if trip else _of_spread(value)
 
 
 def _of_spread(value: str) -> str:
@@ -425,10 +482,16 @@ def _outages(bad: Any, loss: str, inside: Sequence[str | int] = ("",)) -> str:
     return f"for a mean loss of {loss} in bursts of {bad} in place of `loss` write {spells}" if good else ""
 
 
+def _of_trip(path: Sequence[str | int], round_trip: str) -> str:
+    """Hint for a round trip in place of a delay: both delays, or that of the direction and the other one."""
+    delay = half(re.sub(r"\s", "", round_trip.casefold()))
+    if "both" in path:
+        return f"a round trip is two delays: both: {{delay: {delay}}}"
+    return f"a round trip is two delays, one in each direction: delay: {delay}"
+
+
 def _of_both_ways(key: str, value: str) -> str:
-    """Hint for `delay: 30ms rtt`, `rate: 16mbit/1mbit` and `rate: lte.trace`."""
-    if key == "delay" and (trip := _TRIP.fullmatch(value)):
-        return f"a round trip is two delays: both: {{delay: {half(trip[1])}}}"
+    """Hint for `rate: 16mbit/1mbit` and `rate: lte.trace`."""
     if key == "rate" and value.endswith(".trace"):
         return f"did you mean `trace: {value}`?"
     if key == "rate" and (rates := two_rates(value)):
@@ -460,7 +523,7 @@ def _of_share_or_time(slip: Slip, value: Any, beside: Mapping[str, Any]) -> str:
             jitter_s = RATIO.parse(value) * TIME.parse(beside["delay"])
             return f"did you mean `{as_written('delay_s', float(jitter_s))}`, {value} of the delay?"
         if key == "queue" and isinstance(value, str) and (kind := nearest(value, list(KINDS))):
-            return f"did you mean `queue: {QUEUE_EXAMPLES.get(kind, f'{{kind: {kind}}}')}`?"
+            return f"did you mean `queue: {_discipline(kind, value)}`?"
         if key == "queue" and isinstance(value, str) and value.endswith("B"):
             packets = math.ceil(SIZE.parse(value) / FRAME_BYTES)
             return f"did you mean `{packets}` packets, which have {value}?"
@@ -474,6 +537,25 @@ def _of_share_or_time(slip: Slip, value: Any, beside: Mapping[str, Any]) -> str:
     if key == "queue" and isinstance(value, str) and not re.match("[0-9]", value):
         return "a number of packets, such as `queue: 100`, or a discipline, such as `queue: {kind: fq_codel}`"
     return ""
+
+
+def _discipline(kind: str, text: str) -> str:
+    """YAML for a kind of queue, with the number of packets in a text if it needs no other keys."""
+    keys = queue_keys(KINDS[kind])
+    if (packets := re.search(r"\d+", text.replace(kind, ""))) and "packets" in keys and "min" not in keys:
+        return f"{{kind: {kind}, packets: {packets[0]}}}"
+    return QUEUE_EXAMPLES.get(kind, f"{{kind: {kind}}}")
+
+
+def of_kind(keys: Mapping[str, Any]) -> dict[str, str]:
+    """The kind of a queue that has keys which the usual one lacks, with what it needs as well; empty for others."""
+    others = keys.keys() - {"kind"}
+    kinds = [str(keys["kind"])] if "kind" in keys else [*KINDS] if others - {"packets"} else []
+    fitting = [name for name in kinds if name in KINDS and others <= queue_keys(KINDS[name]).keys()]
+    if not fitting:
+        return {}
+    needed = [name for name, item in queue_keys(KINDS[fitting[0]]).items() if item.default is MISSING]
+    return {"kind": fitting[0], **{name: "..." for name in needed if name not in keys}}
 
 
 def of_bdp(path: Sequence[str | int], value: Any, profile: Any) -> str:
@@ -493,8 +575,11 @@ def of_bdp(path: Sequence[str | int], value: Any, profile: Any) -> str:
     return f"did you mean `{packets}` packets, which are {value} at {rate} and a round trip of {trip}?"
 
 
-def _beside_a_delay(written: Mapping[str, Any]) -> str:
+def _beside_a_delay(path: Sequence[str | int], written: Mapping[str, Any]) -> str:
     """Hint for `{mean: 10ms, jitter: 2ms}` in place of a delay: its keys are those of the direction."""
+    trip = next((value for key, value in written.items() if form(key) in ROUND_TRIPS and isinstance(value, str)), "")
+    if len(written) == 1 and trip:
+        return _of_trip(path, trip)
     keys = {"jitter" if form(key) in _SPREADS else key: value for key, value in written.items()}
     own = [value for key, value in keys.items() if key == "delay" or key not in DirectionKeys.model_fields]
     rest = {key: value for key, value in keys.items() if key != "delay" and key in DirectionKeys.model_fields}

@@ -7,6 +7,7 @@ close to call may lie within the answer.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
@@ -14,7 +15,7 @@ from typing import Annotated, Any
 
 from headwind.arm import Arm
 from headwind.matrix.mistakes import Slip, unknown
-from headwind.matrix.spelling import nearest
+from headwind.matrix.spelling import form, nearest, respelt, synonym
 from headwind.matrix.sweep import DIRECTIONS, MOST_STEPS, SWEPT, Expanded, not_above, spaced
 from headwind.matrix.sweep import expand as sweeps
 from headwind.matrix.units import Mistake, choose, quoted, scalar
@@ -24,6 +25,7 @@ from headwind.model import STEPS_WITHIN, Condition, Search
 KEYS = ("crossover", "along", "from", "to", "within")
 NEEDED = KEYS[:4]
 EXAMPLE = "{crossover: [h3, h2], along: downlink.loss, from: 0%, to: 10%, within: 1%}"
+_RANGES = {"range", "between", "span", "value", "interval", "bound", "limit"}  # of both ends of a search
 ALONG = [f"{direction}.{key}" for direction in DIRECTIONS for key in SWEPT]
 _SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -112,11 +114,19 @@ class _Wrong(Exception):
         self.slips = slips
 
 
+def ends(key: str, value: Any) -> list[str]:
+    """The ends of `range: [0%, 10%]` and `between: 0% - 10%`; empty for other keys."""
+    words = re.split(r"\s*(?:-|\bto\b|\.\.+|,)\s*", value) if isinstance(value, str) else value
+    is_range = form(key) in _RANGES and isinstance(words, list) and len(words) == 2
+    return list(words) if is_range and all(isinstance(word, str) for word in words) else []
+
+
 def _wrong_keys(written: Mapping[str, Any]) -> Iterator[Slip]:
     for name in written:
         if name not in KEYS:
             yield Slip(("find", name), unknown(name, list(KEYS)), at_key=True)
     meant = {nearest(name, list(KEYS)) for name in written}
+    meant |= {"from", "to"} if any(ends(name, value) for name, value in written.items()) else set()
     for name in NEEDED:
         if name not in written and name not in meant:
             yield Slip(("find",), Mistake(f"`{name}` is missing", f"such as {EXAMPLE}"), at_key=True)
@@ -128,8 +138,10 @@ def _wrong_pair(written: Mapping[str, Any]) -> Iterator[Slip]:
         return
     good = isinstance(pair, list) and len(pair) == 2 and all(isinstance(name, str) for name in pair)
     if not good or pair[0] == pair[1]:
-        mistake = Mistake("a crossover is of two different arms", "[candidate, baseline], such as [h3, h2]")
-        yield Slip(("find", "crossover"), mistake)
+        words = re.split(r"[\s,/]+(?:vs\.?\s+)?", pair) if isinstance(pair, str) else []
+        is_pair = len({*words}) == len(words) == 2
+        hint = f"did you mean [{', '.join(words)}]?" if is_pair else "[candidate, baseline], such as [h3, h2]"
+        yield Slip(("find", "crossover"), Mistake("a crossover is of two different arms", hint))
 
 
 def _wrong_surroundings(tree: Mapping[str, Any]) -> Iterator[Slip]:
@@ -140,9 +152,13 @@ def _wrong_surroundings(tree: Mapping[str, Any]) -> Iterator[Slip]:
     for name in ("conditions", "smoke", "selfcheck"):
         if name in tree:
             yield Slip((name,), Mistake(f"a search has no `{name}`", "its values are its conditions"), at_key=True)
-    if isinstance(tree.get("repeat"), dict) and "min" in tree["repeat"]:
-        mistake = Mistake("a search has no `min`", "its values get blocks where they are needed: remove it")
-        yield Slip(("repeat", "min"), mistake, at_key=True)
+    unused = {
+        "min": "its values get blocks where they are needed: remove it",
+        "margin": "it looks for the value at which the winner changes, by however little: remove it",
+    }
+    for name, hint in unused.items() if isinstance(tree.get("repeat"), dict) else ():
+        if name in tree["repeat"]:
+            yield Slip(("repeat", name), Mistake(f"a search has no `{name}`", hint), at_key=True)
     if isinstance(tree.get("repeat"), str):
         mistake = Mistake("a search determines the number of blocks", "set the maximum per value, such as {max: 60}")
         yield Slip(("repeat",), mistake)
@@ -151,8 +167,15 @@ def _wrong_surroundings(tree: Mapping[str, Any]) -> Iterator[Slip]:
 def _parameter(value: Any) -> str:
     """Parse `downlink.loss`. Raises Mistake, with all directions for a parameter without one."""
     text = scalar(value, "`downlink.loss`")
-    if text in SWEPT:
-        ways = [f"`{direction}.{text}`" for direction in ("downlink", "uplink", "both")]
+    if text in ALONG:
+        return text
+    words = re.split(r"[.\s/]+", text, maxsplit=1)
+    sides = [side for word in words if (side := respelt(word, DIRECTIONS) or synonym(word, DIRECTIONS))]
+    keys = [key for word in words if (key := respelt(word, list(SWEPT)) or synonym(word, list(SWEPT)))]
+    if len(keys) == 1 and len(sides) == 1:
+        raise Mistake(f"{quoted(text)} is not a network parameter", f"did you mean `{sides[0]}.{keys[0]}`?")
+    if len(keys) == 1:
+        ways = [f"`{direction}.{keys[0]}`" for direction in ("downlink", "uplink", "both")]
         raise Mistake(f"{quoted(text)} has no direction", f"did you mean {ways[0]}, {ways[1]} or {ways[2]}?")
     return choose(text, ALONG, "a network parameter")
 

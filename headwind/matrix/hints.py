@@ -13,13 +13,16 @@ from pydantic import BaseModel, ValidationError
 
 from headwind.format import enumerated
 from headwind.matrix import nowhere
+from headwind.matrix.apart import GROUPS, as_network, of_group
 from headwind.matrix.arm_hints import of_arm
 from headwind.matrix.arms import PAIRS_ARMS
 from headwind.matrix.concepts import (
+    DIRECTION_IS_KEY,
     beside_a_preset,
     correlated,
     lacking,
     of_bdp,
+    of_kind,
     of_no_mapping,
     of_other_model,
     of_other_tools,
@@ -32,9 +35,10 @@ from headwind.matrix.concepts import (
     varied_by,
     without_searched,
 )
+from headwind.matrix.keys import respelt_key
 from headwind.matrix.kind_hints import as_kind, of_files, of_other_kinds
 from headwind.matrix.levels import NAME, Level, Path, kind_of, levels
-from headwind.matrix.link_keys import DirectionKeys
+from headwind.matrix.link_keys import DirectionKeys, QueueKeys, SlotKeys
 from headwind.matrix.mistakes import (
     NO_CORRELATION,
     TOO_FAR,
@@ -50,7 +54,9 @@ from headwind.matrix.places import already, as_value, of_place, of_session
 from headwind.matrix.presets import NETWORKS
 from headwind.matrix.profile import ProfileKeys, of_moment
 from headwind.matrix.proposals import PROPOSAL
+from headwind.matrix.published import of_figure
 from headwind.matrix.shapes import (
+    YES_OR_NO,
     as_objects,
     count_and_size,
     of_condition,
@@ -63,14 +69,15 @@ from headwind.matrix.shapes import (
     takes,
     without_names,
 )
-from headwind.matrix.spelling import form, nearest, respelt, synonym, synonyms
+from headwind.matrix.spelling import containing, form, nearest, respelt, synonym, synonyms
 from headwind.matrix.spelt_out import IN_BOTH, ONE_WAY, TOGETHER, as_rate
 from headwind.matrix.sweep import DIRECTIONS, RANGE, SWEPT
 from headwind.matrix.tc_lines import of_tc
-from headwind.matrix.units import Mistake, NotOneValue, harmless, listed, meant, quoted, with_unit
+from headwind.matrix.units import NOTHING, Mistake, NotOneValue, harmless, listed, meant, quoted, with_unit
 from headwind.matrix.workload import WorkloadKeys
 from headwind.metric import Use
 from headwind.servers import SERVERS
+from servers.objects import size_of
 
 COUNTS = {"iteration", "run", "count", "number", "n", "time", "trial", "block", "repetition", "sample", "round"}
 LIKELIEST = ("both", "workloads")  # preferred among several homes of a key
@@ -153,7 +160,7 @@ def _each_once(slips: Iterable[Slip]) -> list[Slip]:
     for slip in slips:
         names_all = " belong in " in slip.mistake.hint or " in bursts of " in slip.mistake.hint
         names_all = names_all or slip.mistake.hint.startswith(
-            ("the direction comes first", "times of bursts", IN_BOTH, TOGETHER)
+            ("the direction comes first", DIRECTION_IS_KEY, "times of bursts", IN_BOTH, TOGETHER)
         )
         found.setdefault((slip.path[:-1], slip.mistake.hint) if names_all else slip, slip)
     return list(found.values())
@@ -231,11 +238,12 @@ def _of_wrong_value(slip: Slip, above: Sequence[Level]) -> str:
     """Hint for a value that its key rejects, if the whole file has a better one; `above` ends with it."""
     path, level = slip.path, above[-1]
     written = level.written
-    if path[0] == "profiles" and written is None and isinstance(above[-2].written, str):  # `loss: 2`
-        own = above[-2].written
-        if found := of_bdp(path[:-1], own, above[IN_PROFILE].written):
-            return found
-        return of_two_values(path, own) or of_unit(replace(slip, path=path[:-1]), own, above[-3].written)
+    found = of_figure(path, written) or _of_paths(path, above) or _without_slash(path, above)
+    if found := found or _of_row(slip, above) or _of_nothing(slip, above):
+        return found
+    if path[0] == "profiles" and written is None and isinstance(own := above[-2].written, str):  # `loss: 2`
+        found = of_bdp(path[:-1], own, above[IN_PROFILE].written) or of_two_values(path, own)
+        return found or of_unit(replace(slip, path=path[:-1]), own, above[-3].written)
     if found := _of_key(slip, above[-2].written, _along(above[0].written)) if slip.at_key and len(above) > 1 else "":
         return found
     found = _of_mapping(path, written) or of_two_values(path, written) or of_unit(slip, written, above[-2].written)
@@ -252,6 +260,49 @@ def _of_wrong_value(slip: Slip, above: Sequence[Level]) -> str:
     if isinstance(slip.mistake, NotOneValue):
         return of_several(path, written)
     return _purpose(path, slip, above[-2])
+
+
+def _of_row(slip: Slip, above: Sequence[Level]) -> str:
+    """Hint for a list in place of a value that is short for a mapping, such as `queue: [50, 200]`."""
+    is_short = above[-1].written is None and not slip.at_key
+    return of_several(slip.path[:-1], above[-2].written) if is_short and isinstance(above[-2].written, list) else ""
+
+
+def _without_slash(path: Path, above: Sequence[Level]) -> str:
+    """Hint for `path: index.html`, if a server of the file may have it; empty for others."""
+    text, tree = above[-1].written, _around(above[0])
+    is_path = {"path", "paths", "ready"} & {*path[-2:]} and isinstance(text, str)
+    if not is_path or not re.fullmatch(r"[\w.~%&-][\w.~%?=&/-]*", text) or text in YES_OR_NO:
+        return ""
+    text = text.removeprefix(f"{str(tree.get('content')).rstrip('/')}/")
+    is_there = {"content", "servers"} & tree.keys() or size_of(f"/{text}") not in (None, size_of("/"))
+    return f"did you mean {quoted(f'/{text}')}? it begins with a slash, such as `/`" if is_there else ""
+
+
+def _of_nothing(slip: Slip, above: Sequence[Level]) -> str:
+    """Hint for `loss: none`: what a direction has not is left out; empty for others."""
+    path = slip.path
+    value, *rest = [level.written for level in reversed(above[PROFILE_KEY:]) if level.written is not None] or [None]
+    key = next((str(step) for step in reversed(path) if step in DirectionKeys.model_fields), "")
+    is_none = path[0] == "profiles" and isinstance(value, str) and value.casefold() in NOTHING and bool(rest)
+    is_none = is_none and "did you mean" not in slip.mistake.hint
+    return (
+        f"remove it: without {quoted(key)} there is none"
+        if is_none and key not in ("", "rate", "queue", "trace")
+        else ""
+    )
+
+
+def _of_paths(path: Path, above: Sequence[Level]) -> str:
+    """Hint for several paths of h2load in a file without `content`, whose files a workload of objects could fetch."""
+    written = above[-1].written
+    is_list = isinstance(written, list) and path[0] == "workloads" and path[2:] in (("path",), ("paths",))
+    entry = _around(above[-2]).get("kind", "h2load") if is_list else ""
+    if entry != "h2load" or "content" in _around(above[0]) or not all(isinstance(each, str) for each in written):
+        return ""
+    keys = {key: value for key, value in above[-2].written.items() if key not in ("path", "paths")}
+    loads = {f"{path[1]}{number}": {**keys, "path": each} for number, each in enumerate(written, 1)}
+    return f"a workload for each: {shown(loads)[1:-1]}" if shown(loads) != "..." else "write a workload for each"
 
 
 def _of_judged(written: str, root: type[BaseModel], tree: Any) -> str:
@@ -347,6 +398,7 @@ def _meant(slip: Slip, root: type[BaseModel], tree: Any) -> Iterator[Path]:
         of_other_kinds(str(slip.path[-1]), level)
         or _of_another_form(str(slip.path[-1]), level)
         or of_other_model(slip.path, level.written)
+        or (slip.path[-2:-1] == ("rate",) and nearest(str(slip.path[-1]), DIRECTIONS))
     ):
         yield from ((*slip.path[:-1], key) for key in level.keys)
     elif near := nearest(str(slip.path[-1]), level.keys):
@@ -357,21 +409,21 @@ def _of_unknown(path: Path, above: Sequence[Level]) -> str:
     """Hint for an unknown key; `above` are the levels from the file to the mapping that has the key."""
     key, level = str(path[-1]), above[-1]
     gone = nowhere.of_unknown(path, level)
-    if respelt(key, level.keys) and not gone:
+    if respelt_key(key, level.keys) and not gone:
         return already(key, level)
     beside = _around(level)
     value = beside.get(key)
     if (
         found := of_condition(path[:-1], level, above[0].written)
-        or of_tc(path, value)
+        or of_tc(as_network(path), value)
         or of_other_model(path, beside)
         or of_files(path, value, beside)
-        or of_other_tools(path, value, beside, above[-2:][0].written)
+        or of_other_tools(as_network(path), value, beside, above[-2:][0].written)
         or of_place(path, beside)
         or _of_count(path, value, beside)
     ):
         return found
-    if found := gone or already(key, level):
+    if found := gone or already(key, level) or of_group(path, above, value):
         return found
     if form(key) == "latency" and "delay" in level.keys and not {"delay", "burst", "limit"} & beside.keys():
         return f"did you mean `delay`? {ONE_WAY}"
@@ -382,15 +434,22 @@ def _of_unknown(path: Path, above: Sequence[Level]) -> str:
     outer, dot, inner = key.partition(".")
     if dot and outer in level.keys and inner in level.below(outer).keys:
         return f"a dot joins no keys: write {_written((outer,), {inner: value}, level, beside)}"
-    found = of_other_kinds(key, level)
+    found = _of_slot(path, value, level) or of_other_kinds(key, level)
     found = found or _swallowed(path, above) or _entry(path, above, value)
     found = found or _by_value(key, value, level)
-    found = found or ("" if synonym(key, level.keys) else _elsewhere(path, above))
-    if found or respelt(key, level.keys) or synonym(key, level.keys):
+    found = found or ("" if level.meant_by(key) else _elsewhere(path, above))
+    if found or respelt_key(key, level.keys) or level.meant_by(key):
         return found or _of_both_meanings(key, value, level)
     is_profile = path[0] == "profiles" and len(path) == PROFILE_KEY and not nearest(key, level.keys)
     listing = f"{listed(level.keys)}; a direction has {', '.join(DirectionKeys.model_fields)}" if is_profile else ""
-    return _by_synonym(key, value, level, above[0]) or listing or _of_every_form(level)
+    return _by_synonym(path, value, above) or listing or _of_every_form(level)
+
+
+def _of_slot(path: Path, value: Any, level: Level) -> str:
+    """Hint for a part of the name of a key of `slot`, such as `min` for `min_delay`; empty for others."""
+    parts = containing(str(path[-1]), level.keys) if level.model is SlotKeys else []
+    taking = [quoted(name) for name in parts if level.model and takes(level.model, name, value)]
+    return f"did you mean {' or '.join(taking)}?" if taking else ""
 
 
 def _of_count(path: Path, value: Any, beside: Mapping[Any, Any]) -> str:
@@ -399,8 +458,10 @@ def _of_count(path: Path, value: Any, beside: Mapping[Any, Any]) -> str:
         return ""
     if "min" in beside and "max" not in beside:
         return f"did you mean `max: {value}`? the number of blocks goes from `min` to `max`"
-    if "budget" in beside:
-        return ""
+    if {"min", "max"} <= beside.keys():
+        return "`min` and `max` are the numbers of blocks: remove it"
+    if "budget" in beside and "min" not in beside:
+        return f"did you mean `min: {value}`? the blocks that each condition gets first"
     exactly = "min: {0}, max: {0}" if beside.keys() - {path[-1]} else "repeat: {0}"
     return f"did you mean `{exactly.format(value)}`? exactly as many blocks"
 
@@ -427,11 +488,19 @@ def _of_both_meanings(key: str, value: Any, level: Level) -> str:
     return ""
 
 
-def _by_synonym(key: str, value: Any, level: Level, top: Level) -> str:
-    """Hint for another word for a key below this level or below the top of the file."""
-    for each in dict.fromkeys([level, top]):
-        homes = list(dict.fromkeys(name for _, inner in each.further() for name in inner.keys))
+def _by_synonym(path: Path, value: Any, above: Sequence[Level]) -> str:
+    """Hint for another word for a key below this level or, from near the top of the file, anywhere.
+
+    Groups that share no keys with others are not searched from elsewhere, and a key elsewhere must accept the value.
+    """
+    key, level = str(path[-1]), above[-1]
+    is_near = path[0] not in GROUPS and len(path) <= PROFILE_KEY
+    for each in dict.fromkeys([level, above[0]] if is_near else [level]):
+        apart = {NAME} if path[0] in GROUPS else {*GROUPS} if each is not level else set()
+        inner = [inner for way, inner in each.further() if not {*way} & apart]
+        homes = list(dict.fromkeys(name for each_inner in inner for name in each_inner.keys))
         meant = ("" if nearest(key, level.keys) else respelt(key, homes)) or synonym(key, homes)
+        meant = meant if each is level or _fits(meant, value, each) else ""
         if meant and each is level and len(_together(key, level, ways := level.homes(meant), level)) > 1:
             return _belongs(key, level, ways, level)
         if meant and _takes(reduce(Level.below, way := _likeliest(each.homes(meant)), each), meant, value):
@@ -440,6 +509,12 @@ def _by_synonym(key: str, value: Any, level: Level, top: Level) -> str:
                 return f"did you mean `{meant}`? `{way[0]}` has one: change it to `{harmless(meant)}: {shown(value)}`"
             return f"did you mean `{meant}`? {_written(way, {meant: value}, each, around)}{_one_way({key: meant})}"
     return ""
+
+
+def _fits(key: str, value: Any, start: Level) -> bool:
+    """True if a key at its home below `start` accepts a value as it is."""
+    home = reduce(Level.below, _likeliest(start.homes(key)), start) if key else start
+    return home.model is not None and takes(home.model, key, value)
 
 
 def _around(level: Level) -> dict[Any, Any]:
@@ -483,7 +558,8 @@ def _by_value(key: str, value: Any, level: Level) -> str:
         return ""
     purposes = {name: str(level.model.model_fields[name].description) for name in fitting}
     sent = [name for name in fitting if f"from {key}" in purposes[name]]
-    if not sent and nearest(key, [*level.keys, *DirectionKeys.model_fields]):
+    near = nearest(key, [*level.keys, *DirectionKeys.model_fields])
+    if not sent and near and not level.below(near).is_of_one_value:
         return ""
     fitting = sent or fitting
     named = [f"{quoted(name)} ({purposes[name]})" for name in fitting]
@@ -541,11 +617,18 @@ def _elsewhere(path: Path, above: Sequence[Level]) -> str:
         if key in above[index].keys:
             return f"{quoted(key)} belongs {_next_to(path, index)}: {TOO_FAR}"
     meant = respelt(key, above[0].keys) if len(above) > 1 and not above[-1].has(key) else ""
-    homes = (_belongs(key, above[-1], ways, level) for level in reversed(above[:-1]) if (ways := level.homes(key)))
+    meant = "" if path[0] in GROUPS and form(key) != form(meant) else meant
+    outer = () if path[0] == "published" else reversed(above[:-1])
+    homes = (_belongs(key, above[-1], ways, level) for level in outer if (ways := _homes_around(path, level)))
     if form(key) != form(meant) and (home := next(homes, "")):
         return home
     return f"did you mean `{meant}`? it belongs {_next_to(path, 0)}" if meant else ""
     return ""
+
+
+def _homes_around(path: Path, level: Level) -> list[tuple[str, ...]]:
+    """The homes of a key below a level around it, without those in groups that share no keys with others."""
+    return [way for way in level.homes(str(path[-1])) if path[0] in GROUPS or not {*way} & {*GROUPS}]
 
 
 def _at_in_direction(direction: str, written: Mapping[str, Any]) -> str:
@@ -566,7 +649,7 @@ def _belongs(key: str, level: Level, ways: Sequence[tuple[str, ...]], start: Lev
     beside = _around(level)
     homes = list(dict.fromkeys(way[-1] for way in ways if way[-1] != NAME))
     places = " or ".join([", ".join(map(quoted, homes[:-1])), quoted(homes[-1])] if homes[1:] else map(quoted, homes))
-    way = _likeliest(ways)
+    way = _likeliest(ways, start, key, beside.get(key))
     if set(homes) == set(DIRECTIONS) and (written := [name for name in homes if name in beside]):
         having = [name for name in written if isinstance(beside[name], dict) and key in beside[name]]
         free = [name for name in ("both", "downlink", "uplink") if name not in having]
@@ -592,7 +675,8 @@ def _together(key: str, level: Level, ways: Sequence[tuple[str, ...]], start: Le
     A key that is right here, but follows a misplaced one, belongs with it in a home that is not written yet: such as
     the `loss` in lines below an empty `spells:`.
     """
-    home, beside = reduce(Level.below, way := _likeliest(ways), start), level.written
+    beside = level.written
+    home = reduce(Level.below, way := _likeliest(ways, start, key, _around(level).get(key)), start)
     is_new = start is level and len(way) == 1 and isinstance(beside, dict) and not beside.get(way[0])
     found = dict[str, str]()
     for name, value in beside.items() if isinstance(beside, dict) else ():
@@ -653,8 +737,13 @@ def _takes(home: Level, key: str, value: Any) -> bool:
     return home.model is None or is_quantity or takes(home.model, key, value)
 
 
-def _likeliest(ways: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    return next((each for each in ways if set(each) & set(LIKELIEST)), ways[0])
+def _likeliest(
+    ways: Sequence[tuple[str, ...]], start: Level | None = None, key: str = "", value: Any = None
+) -> tuple[str, ...]:
+    """The first of the preferred ways from `start` whose end accepts the key with its value, if there is one."""
+    preferred = [each for each in ways if set(each) & set(LIKELIEST)] or ways
+    ends = ((each, reduce(Level.below, each, start).model) for each in preferred) if start and value else ()
+    return next((each for each, model in ends if model and takes(model, key, value)), preferred[0])
 
 
 def _written(
@@ -666,6 +755,7 @@ def _written(
     inside = around.get(way[0]) if len(way) == 1 else None
     own = _key_of(inside, home, entries) if isinstance(inside, str) else ""
     known = ({own: inside} if own else {}) | dict(entries)
+    known |= of_kind(known) if home.model is QueueKeys and not isinstance(inside, dict) else {}
     every = known | needed | known
     text = ", ".join(f"{harmless(key)}: {shown(value)}" for key, value in every.items())
     if isinstance(inside, dict) and inside:

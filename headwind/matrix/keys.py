@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from headwind.matrix.spelling import form, respelt
 
 
 def key(description: str, default: Any = ..., shown: Any = None, **schema: Any) -> Any:
@@ -23,6 +26,12 @@ class Keys(BaseModel):
         frozen=True,
         model_title_generator=lambda model: model.__name__.removesuffix("Keys").lower(),
     )
+
+
+def respelt_key(text: str, allowed: Sequence[str]) -> str:
+    """Allowed key that a text is a misspelling of; empty without one, and if the text is a key of another level."""
+    near = respelt(text, allowed)
+    return near if form(near) == form(text) or text not in every_key() else ""
 
 
 @cache

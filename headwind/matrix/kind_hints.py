@@ -16,6 +16,8 @@ from headwind.matrix.spelling import form, synonym
 from headwind.matrix.units import SIZE, Mistake, quoted
 from servers.objects import path_of
 
+MOST = 1024  # requests of a workload of another kind than h2load
+_KEYS = {"connections": "1"}  # of h2load alone
 FILES = frozenset({"path", "file", "filename", "url", "object", "page", "resource", "asset"})  # by their form
 
 
@@ -39,6 +41,18 @@ def of_files(path: Path, value: Any, beside: Mapping[Any, Any]) -> str:
     return f"did you mean `paths`?{'' if is_of_objects else ' it is a key of `kind: objects`'}"
 
 
+def as_path(key: str, written: Mapping[Any, Any]) -> str:
+    """The path of an object that has the size of a workload which only h2load can be; empty for other keys."""
+    requests = str(written.get("requests", ""))
+    is_h2load = {"connections", "threads"} & {*written} or ({"requests", "streams"} <= {*written})
+    is_h2load = is_h2load or (requests.isdecimal() and int(requests) > MOST)
+    if key != "size" or "kind" in written or "path" in written or not is_h2load:
+        return ""
+    with suppress(Mistake):
+        return path_of(int(SIZE.parse(written[key])))
+    return ""
+
+
 def of_other_kinds(key: str, level: Level) -> str:
     """Hint for a key of another kind of workload, or for a synonym of one."""
     others = [name for each in level.others for name in each.model_fields]
@@ -48,6 +62,8 @@ def of_other_kinds(key: str, level: Level) -> str:
 def _kinds(key: str, level: Level) -> str:
     """Hint for a key of another kind of workload."""
     written = level.written if isinstance(level.written, dict) else {}
+    if level.others and (path := as_path(key, written)):
+        return f"write `path: {path}` instead: h2load fetches one object, of any size"
     if is_objects(key) and level.others and "kind" not in written:
         return f"for objects of one size write {shown(as_objects(written.get(key), written))}"
     if written.get("kind") == "transfer" and key in ("requests", "connections") and written.get(key) == "1":
@@ -87,13 +103,20 @@ def _of_two_forms(key: str, level: Level, having: Sequence[type[BaseModel]]) -> 
     return f"{both}: remove {enumerated(mine)}, or {theirs}"
 
 
+def _without_kind(level: Level) -> dict[str, Any]:
+    return {key: value for key, value in level.written.items() if key != "kind"}
+
+
 def _in_place_of(key: str, level: Level) -> str:
     """Remedy for a key that the written kind does not have: the keys that it needs, or to remove it."""
     lacking = [name for name in level.keys if level.needs(name) and name not in level.written]
     named = dict.fromkeys(lacking, "...")
-    if key == "size" and level.model and kind_of(level.model) == "h2load" and "path" not in level.written:
-        with suppress(Mistake):
-            return f"write `path: {path_of(int(SIZE.parse(level.written[key])))}` instead"
+    if level.model and kind_of(level.model) == "h2load" and (path := as_path(key, {**_KEYS, **_without_kind(level)})):
+        return f"write `path: {path}` instead"
+    if key == "paths" and level.has("path"):
+        listed = level.written[key] if isinstance(level.written[key], list) else [level.written[key]]
+        pages = [each for each in listed if str(each).endswith(("/", ".html", ".htm"))]
+        return f"write `path: {(pages or ['/'])[0]}` instead: the page, which loads the other files"
     paths = (str(value) for name, value in level.written.items() if key in (name, synonym(name, [key])))
     size = re.fullmatch("/([0-9]+)([km])", next(paths, ""))
     if size and level.model and takes(level.model, "size", value := f"{size[1]}{size[2].upper()}iB"):

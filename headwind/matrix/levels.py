@@ -33,6 +33,11 @@ class Level:
         return not self.models and any(not _is_quantity(each) for each in keys)
 
     @property
+    def is_search(self) -> bool:
+        """True if it has the keys of a search."""
+        return Wanted in _parts(self.kind)
+
+    @property
     def is_of_entries(self) -> bool:
         """True if its keys are names or moments."""
         return not self.models and any(get_origin(each) is dict for each in _parts(self.kind))
@@ -91,13 +96,20 @@ class Level:
     @property
     def keys(self) -> list[str]:
         """Keys that are allowed; empty for names and for values."""
-        if Wanted in _parts(self.kind):
+        if self.is_search:
             return list(FIND_KEYS)
         return list(self.model.model_fields) if self.model else []
 
     def knows(self, key: str) -> bool:
         """True for a key that is allowed here, and for another word for one."""
         return key in self.keys or bool(synonym(key, self.keys))
+
+    def meant_by(self, key: str) -> str:
+        """The key that another word stands for, if it could have the value of that word; empty without one."""
+        meant = synonym(key, self.keys)
+        value, home = self.written.get(key) if isinstance(self.written, dict) else None, self.below(meant)
+        is_other = (isinstance(value, dict) and home.is_of_one_value) or _is_file(value)
+        return "" if meant and is_other else meant
 
     def keys_of(self, word: str) -> list[str]:
         """Keys that have the word among their values."""
@@ -114,6 +126,8 @@ class Level:
             value = value[name]
         else:
             value = None
+        if self.is_search and name == "crossover":
+            return Level(list[str], value)
         if self.model and name in self.model.model_fields:
             return Level(self.model.model_fields[str(name)].annotation, value)
         return Level(next((get_args(each)[-1] for each in _parts(self.kind) if get_args(each)), None), value)
@@ -164,6 +178,10 @@ def levels(root: type[BaseModel], tree: Any, path: Sequence[str | int]) -> list[
     for step in path:
         found.append(found[-1].below(step))
     return found
+
+
+def _is_file(value: Any) -> bool:
+    return isinstance(value, str) and value.endswith((".yaml", ".yml"))
 
 
 def _parts(kind: Any) -> list[Any]:

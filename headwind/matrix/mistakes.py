@@ -8,8 +8,9 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from headwind.matrix.spelling import nearest, part_of
-from headwind.matrix.units import Mistake, meant, quoted
+from headwind.matrix.keys import every_key, respelt_key
+from headwind.matrix.spelling import nearest, part_of, synonym
+from headwind.matrix.units import Mistake, listed, meant, quoted
 
 NO_CORRELATION = (
     "netem's correlation does not keep the requested share (measured: a loss of 1 % with 25 % correlation "
@@ -117,8 +118,11 @@ def unknown(key: str, allowed: list[str]) -> Mistake:
     """Mistake for a key that is not allowed."""
     if "correlation" in key:
         return Mistake(f"{quoted(key)} is refused", NO_CORRELATION)
+    message = f"unknown key {quoted(key)}"
+    if key in every_key() and not (respelt_key(key, allowed) or synonym(key, allowed)):
+        return UnknownKey(message, listed(allowed))  # a key of another level is no misspelling
     word = key if nearest(key, allowed) else part_of(key, allowed) or key
-    return UnknownKey(f"unknown key {quoted(key)}", meant(word, allowed))
+    return UnknownKey(message, meant(word, allowed))
 
 
 def why_empty(path: Sequence[str | int], key: str, *, is_inline: bool) -> str:

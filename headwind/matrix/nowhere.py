@@ -9,7 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headwind.matrix.spelling import form, has_word, in_words, respelt, synonym
+from headwind.matrix.keys import respelt_key
+from headwind.matrix.spelling import form, has_word, in_words
 
 if TYPE_CHECKING:
     from headwind.matrix.levels import Level, Path
@@ -20,7 +21,9 @@ LIVE = (
 )
 CPU_NOT_SLOWED = "the client's CPU is not slowed"
 _URL = re.compile(r"(?:https?|wss?|ftp):/+\S+|www\.\S+", re.IGNORECASE)
-_BESIDE = "min max no enable disable version request response custom number per of"  # further words of such a key
+_BESIDE = (
+    "min max no enable disable version request response custom number per of size user"  # further words of such a key
+)
 _ENTRIES = ("workloads", "arms")
 _ANYWHERE = ("", "profiles", *_ENTRIES)
 _ADDRESSED = ("path", "image")  # keys that have better hints for an address
@@ -41,7 +44,7 @@ ROWS = (
     Row("tls ssl cipher suite certificate cert verify insecure sni alpn",
         "every protocol runs over TLS 1.3, and no key sets its version, ciphers or certificate; "
         "{kind: ttfb, session: resumed} measures the handshake of a resumed session"),
-    Row("method verb post put body payload data upload header user agent cookie auth authorization query",
+    Row("method verb post put body payload data upload header agent cookie auth authorization query",
         "every request is a GET with the client's own headers and without a body; `path` or `size` is what it fetches"),
     Row("video streaming player dash hls bitrate websocket ws sse grpc webrtc socket",
         "the lab fetches objects and pages; {kind: transfer, size: 2MB} is the nearest to a segment of a video",
@@ -52,7 +55,7 @@ ROWS = (
         "3s: {}}", ("profiles",)),
     Row("compression gzip brotli br zstd deflate encoding accept", "servers compress nothing: write the size that the "
         "compressed file has", _ENTRIES),
-    Row("window rmem wmem rcvbuf sndbuf buffer size", "no key sets one window or buffer: `settings: as-shipped` takes "
+    Row("window rmem wmem rcvbuf sndbuf buffer", "no key sets one window or buffer: `settings: as-shipped` takes "
         "the defaults of client and server in place of large ones", ("", "arms")),
     Row("initcwnd iw initial cwnd congestion window", "no key sets the first congestion window: docs/servers.md has "
         "that of each server", ("", *_ENTRIES)),
@@ -94,6 +97,9 @@ ROWS = (
     Row("log logging debug quiet", "`lab.py run --verbose` prints a line for each trial, and `lab.py run --capture "
         "CONDITION` keeps logs", ("",)),
     Row("description comment note remark", "for a note write a comment, which begins with `#`", _ANYWHERE),
+    Row("sweep grid", "a sweep is a list of values of one key of a profile, such as profiles: {far: {downlink: {loss: "
+        "[0%, 1%, 2%]}}}", ("",)),
+    Row("import include extends", "a matrix is one file: copy into it what it shares with another one", ("",)),
     Row("version", "a matrix has no version: remove it", ("",)),
     Row("capture pcap", "captures are an option of the command line: lab.py run --capture CONDITION",
         ("", "profiles", *_ENTRIES)),
@@ -129,7 +135,7 @@ def of_unknown(path: Path, level: Level) -> str:
     if is_site(path, written.get(key)):
         return LIVE
     is_path = str(written.get(key)).startswith("/")
-    if is_path or respelt(key, level.keys) or synonym(key, level.keys) or level.has(key):
+    if is_path or respelt_key(key, level.keys) or level.meant_by(key) or level.has(key):
         return ""
     is_load = str(path[0]) == "workloads" and re.fullmatch(r"[0-9.]+ *(?:/ *s|rps|req.*)", str(written.get(key)))
     return answer("rps" if is_load else "cpu" if has_word(key, "cpu") else key, str(path[0]) if path[1:] else "")

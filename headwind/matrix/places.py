@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from headwind.format import as_written
+from headwind.matrix.keys import respelt_key
 from headwind.matrix.levels import Level, Path
 from headwind.matrix.shapes import PROTOCOLS, YES, YES_OR_NO, shown
 from headwind.matrix.spelling import form, respelt, synonym
 from headwind.matrix.units import Mistake, quoted, seconds
 
 SESSIONS = ("new", "resumed", "early")  # of workloads of kind ttfb
+END_OF_CHANGE = "end it at a later moment of `at`"
+ENTRY_KEY = 3  # steps to a key of an entry: the group, the name, the key
 _REFERENCES = {"profile": "profiles", "workload": "workloads"}  # groups of names by keys that would name one entry
 
 
@@ -21,12 +24,14 @@ def of_place(path: Path, beside: Mapping[str, Any]) -> str:
     if key == "server" and len(path) > 1 and group in ("profiles", "workloads") and not isinstance(value, dict):
         name = value if isinstance(value, str) else "NAME"
         return f"arms name their server: arms: {{h3-{name}: {{protocol: h3, server: {name}}}}}"
+    if group in ("conditions", "smoke") and form(key) in ("protocol", "arm"):
+        return "every arm runs in each condition: remove it; other arms for a condition are another matrix"
     word = form(key).removesuffix(" only")
     if (spoken := respelt(word, PROTOCOLS) or synonym(word, PROTOCOLS)) and group != "arms" and str(value) in YES_OR_NO:
         example = f"[{spoken}]" if word != form(key) else f"[h1, {spoken}]"
         return f"protocols have a key at the top of the file, such as protocols: {example}"
     if key in ("for", "duration", "until") and "at" in path:
-        return f"end it at a later moment of `at`: `{_end(str(path[path.index('at') + 1]), key, value)}: {{}}`"
+        return f"{END_OF_CHANGE}: `{_end(str(path[path.index('at') + 1]), key, value)}: {{}}`"
     return _of_reference(path, value) if isinstance(value, str) else ""
 
 
@@ -41,7 +46,7 @@ def _end(moment: str, key: str, value: Any) -> str:
 def _of_reference(path: Path, value: str) -> str:
     """Hint for a protocol in a workload, and for the name of a network or of a workload in another entry."""
     key = str(path[-1])
-    if form(key) == "protocol" and path[0] == "workloads" and value in PROTOCOLS:
+    if form(key) == "protocol" and path[0] == "workloads" and len(path) == ENTRY_KEY and value in PROTOCOLS:
         return (
             f"did you mean `protocols`? it belongs at the top of the file, such as protocols: [{value}]: "
             "every workload runs over each of them"
@@ -76,7 +81,7 @@ def as_value(key: str, value: Any, level: Level) -> str:
 
 def already(key: str, level: Level) -> str:
     """Hint for a key that stands for another one of its level, which is written as well."""
-    meant = respelt(key, level.keys) or synonym(key, level.keys)
+    meant = respelt_key(key, level.keys) or synonym(key, level.keys)
     if not isinstance(level.written, dict) or meant not in level.written:
         return ""
     return f"did you mean {quoted(meant)}? it is written as well: keep one of the two"

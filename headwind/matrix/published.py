@@ -8,7 +8,7 @@ measure. A gap is not a mistake: an edited experiment does not require an edited
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Annotated, Any, Self
@@ -27,7 +27,8 @@ from headwind.matrix import units, values
 from headwind.matrix.keys import Keys, key
 from headwind.matrix.mistakes import Slip, Slips, from_pydantic, raise_any, unknown
 from headwind.matrix.profile import ProfileKeys
-from headwind.matrix.units import Mistake, choose, quoted
+from headwind.matrix.spelling import respelt
+from headwind.matrix.units import Mistake, choose, listed, quoted
 from headwind.matrix.values import Written, between
 from headwind.metric import Use
 from headwind.model import Condition, Published, PublishedRow
@@ -35,8 +36,13 @@ from impair.profile import Profile
 
 UNFINISHED = "unfinished"  # in place of a figure
 STATISTICS = ("mean", "median", "p90", "p99")
+WITHOUT_REASON = ("true", "yes", "on", "false", "no", "off")  # in place of a reason for not measuring
+FIGURE_AT = 5  # steps to a figure: `published`, the article, `times`, the row, the arm
 SECONDS, BPS = (1e-6, 7 * 86_400.0), (1.0, 1e12)
 SHARES = (0.01, 100.0)
+_STATISTIC = re.compile(r"(?:p|percentile)\W*([0-9.]+)\W*|([0-9.]+)(?:[a-z]{2}|p|%)?(?: ?percentile)?", re.IGNORECASE)
+_NAMED = re.compile(r"([A-Za-z][\w()]*|p\([0-9.]+\)|[0-9.]+%)(?:\s*[:=]\s*|\s+)(\S.*)")  # a figure with its statistic
+_IS_RATE = re.compile(r"bit|bps|[kmgt]b(?:/s|ps|\Z)|b/s", re.IGNORECASE)
 RELATIVE = "ratio"  # the unit of figures that an article prints relative to each other
 
 
@@ -52,18 +58,96 @@ def _figure(value: Any) -> Figure:
     """Parse a time, a rate, a share such as `103%`, or `unfinished`. Raises Mistake."""
     if value == UNFINISHED:
         return Figure("", None)
+    if isinstance(value, str) and (named := _by_statistic(value)):
+        figures = ", ".join(f"{name}: {figure}" for name, figure in named.items())
+        raise Mistake(f"{quoted(value)} is not one figure", f"did you mean {{{figures}}}?")
     if isinstance(value, str) and re.fullmatch(units.RATIO.pattern, value):
         return Figure(
             RELATIVE, between(float(units.RATIO.parse(value)), SHARES, value, "a relative figure is from 1% to 10000%")
         )
     otherwise = f"(`{UNFINISHED}` if there was no result)"
-    is_rate = isinstance(value, str) and re.fullmatch(units.RATE.pattern, value) is not None
+    is_rate = isinstance(value, str) and _IS_RATE.search(value) is not None
     try:
         number = units.bits_per_second(value) if is_rate else units.seconds(value)
     except Mistake as mistake:
         raise Mistake(str(mistake), f"{mistake.hint} {otherwise}") from None
     bounds, hint = (BPS, "rate is from 1bit to 1tbit") if is_rate else (SECONDS, "time is from 1us to 604800s")
     return Figure("bps" if is_rate else "s", between(number, bounds, value, f"a published {hint} {otherwise}"))
+
+
+def _statistic(name: str) -> str:
+    """Return the name of a statistic. Raises Mistake: a percentile is not another one that is close to it."""
+    words = {"avg": "mean", "average": "mean", "med": "median", **{each: each for each in STATISTICS}}
+    number = "".join(each or "" for each in found.groups()) if (found := _STATISTIC.fullmatch(name)) else ""
+    near = words.get(name.casefold()) or {"50": "median", "90": "p90", "99": "p99"}.get(number, "")
+    near = near or ("" if number else respelt(name, STATISTICS))
+    if name in STATISTICS:
+        return name
+    message, others = f"{quoted(name)} is not a statistic of an article's runs", listed([*STATISTICS])
+    if number and not near:
+        raise Mistake(message, f"{others}; there is no key for other percentiles: write it into `note`")
+    raise Mistake(message, f"did you mean {quoted(near)}? {others}" if near else others)
+
+
+def _by_statistic(text: str) -> dict[str, str]:
+    """The figures of `p90 130ms` and `mean 862ms, median 549ms` by their statistics; empty for other texts."""
+    found = {}
+    for part in re.split(r"\s*[,;]\s*", text):
+        if not (named := _NAMED.fullmatch(part)):
+            return {}
+        try:
+            name = _statistic(named[1])
+        except Mistake as mistake:
+            near = re.match(r"did you mean `(\w+)`\?", mistake.hint)
+            name = near[1] if near else named[1]
+        try:
+            _figure(named[2])
+        except Mistake:
+            return {}
+        found[name] = named[2]
+    return found
+
+
+def of_figure(path: Sequence[str | int], written: Any) -> str:
+    """Hint for a number without a unit, or in another one, in a row of rates; empty for others."""
+    if path[0] != "published" or len(path) < FIGURE_AT or not metric_of(str(path[FIGURE_AT - 2])).endswith("_bps"):
+        return ""
+    try:
+        units.bits_per_second(written)
+    except Mistake as mistake:
+        return mistake.hint
+    return ""
+
+
+def of_row(written: Any, names: Sequence[str]) -> str:
+    """Hint for a text or a list in place of a row; `names` are those of the arms of the file."""
+    arms = [*names, "h2", "h3"][:2] if len(names) != 1 else [*names, "h3" if names[0] != "h3" else "h2"]
+    words = written if isinstance(written, list) else re.split(r"\s*[,;/]\s*|\s+", str(written))
+    figures = [str(word) for word in words if _is_figure(word)]
+    arms = [word for word in words if word in names] or arms
+    if 1 < len(figures) == len(arms):
+        return f"a row has a figure of each arm: {{{', '.join(map(': '.join, zip(arms, figures, strict=True)))}}}"
+    arms, first = [*arms, "h3"][:2], figures[0] if len(figures) == 1 else "..."
+    return f"a row has a figure of each arm: {{{arms[0]}: {first}, {arms[1]}: ...}}"
+
+
+def _is_figure(value: Any) -> bool:
+    try:
+        _figure(value)
+    except Mistake:
+        return False
+    return True
+
+
+def _reason(value: Any) -> str:
+    """Return the text if it is a reason for not measuring. Raises Mistake."""
+    text = values.note(value)
+    if text.casefold() in WITHOUT_REASON:
+        raise Mistake(f"{quoted(text)} is not a reason", "why it is not measured, in a few words; or remove the key")
+    return text
+
+
+Reason = Annotated[str, Written(_reason, {"type": "string", "minLength": 1, "maxLength": values.LONGEST_NOTE})]
 
 
 def _figures(value: Any) -> dict[str, Figure]:
@@ -73,7 +157,7 @@ def _figures(value: Any) -> dict[str, Figure]:
     found, slips = {}, []
     for name, written in value.items():
         try:
-            found[choose(name, list(STATISTICS), "a statistic of an article's runs")] = _figure(written)
+            found[_statistic(name)] = _figure(written)
         except Mistake as mistake:
             slips.append(Slip((name,), mistake, at_key=name not in STATISTICS))
     if not value:
@@ -121,7 +205,7 @@ class RowKeys(ProfileKeys):
     model_config = ConfigDict(extra="allow", json_schema_extra=_arms_alone)
     __pydantic_extra__: dict[str, PublishedFigures]
 
-    unmeasured: values.Note | None = key("why this experiment does not measure it; figures are then optional", None)
+    unmeasured: Reason | None = key("why this experiment does not measure it; figures are then optional", None)
 
     @model_validator(mode="wrap")
     @classmethod

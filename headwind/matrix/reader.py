@@ -48,6 +48,7 @@ _COMMA = re.compile(r"[0-9]+,[0-9]+ *[^\s0-9,]*")
 _THOUSANDS = re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3})+(?!,?[0-9]) *[A-Za-z]*")
 _NAME = r"[\w.-]+(?: +[\w.-]+)*"
 _WORDS = re.compile(rf"{_NAME}(?: *, *{_NAME}(?![\w.-]| *:| +[\w.-]))+")  # without the brackets of a list
+_PATHS = re.compile(r"/[^\s,\[\]{}]*(?: *, */[^\s,\[\]{}]*)+")
 NAMED = ("profiles", "workloads", "arms", "servers")  # keys with entries that have names
 DEEPEST = 12  # levels; published > name > times > name > downlink > loss > gemodel > p is the eighth
 
@@ -431,9 +432,10 @@ class _Document:
         line, column = self._values.get((*path, name), (0, 0))
         if isinstance(found.get(name), list):
             return self._unbracketed.get(path) == name and key.value in found[name]
-        written = _WORDS.match(self._lines[line], column) if isinstance(found.get(name), str) else None
+        words = _PATHS if name == "paths" else _WORDS
+        written = words.match(self._lines[line], column) if isinstance(found.get(name), str) else None
         whole, level = levels(MatrixKeys, {}, path)[-1], levels(MatrixKeys, {}, (*path, name))[-1]
-        if not written or not level.is_of_list or whole.knows(key.value) or _start(key)[0] != line:
+        if not written or not (level.is_of_list or name == "paths") or whole.knows(key.value) or _start(key)[0] != line:
             return False
         row = [word.strip() for word in written[0].split(",")]
         if key.value not in row[1:]:

@@ -11,12 +11,13 @@ from pydantic import BaseModel
 
 from headwind.matrix import nowhere
 from headwind.matrix.concepts import of_bursts
+from headwind.matrix.keys import respelt_key
+from headwind.matrix.kind_hints import as_path
 from headwind.matrix.levels import Level, Path, kind_of, levels
 from headwind.matrix.link_keys import DirectionKeys
 from headwind.matrix.mistakes import Slip, UnknownKey
 from headwind.matrix.servers import OF_SERVERS
 from headwind.matrix.shapes import YES, as_objects, count_and_size, is_objects
-from headwind.matrix.spelling import respelt, synonym
 from headwind.matrix.spelt_out import as_rate, names_directions
 from headwind.matrix.sweep import DIRECTIONS
 from headwind.matrix.units import with_unit
@@ -51,16 +52,18 @@ class Repair:
             return False
         if model := level.kind_as_key(str(key), level.written[str(key)]):
             return self._repair_kind_as_key(path, level, model)
-        right = respelt(str(key), level.keys)
+        right = respelt_key(str(key), level.keys)
         if not right and level.others and "kind" not in level.written and self._repair_kind(path, level):
             return True
-        right = right or synonym(str(key), level.keys)
+        right = right or level.meant_by(str(key))
         if not right or right in level.written or count_and_size(level.written[str(key)]):
             return False
         if isinstance(level.written[str(key)], str) and level.below(right).is_of_names:
             return False  # `server: caddy` is no misspelt `servers`, which has entries
-        is_other_word = not respelt(str(key), level.keys)  # its hint has the value as well
-        if is_other_word and right in DIRECTIONS and (as_rate(value := level.written[str(key)]) or value in YES):
+        is_other_word = not respelt_key(str(key), level.keys)  # its hint has the value as well
+        is_name = above[:1] == ["published"] and right == "preset"  # of a profile
+        is_rate = right in DIRECTIONS and (as_rate(value := level.written[str(key)]) or value in YES)
+        if is_other_word and (is_name or is_rate):
             return False
         value = level.written.pop(str(key))
         level.written[right] = with_unit(right, value) if is_other_word and level.model is DirectionKeys else value
@@ -83,7 +86,10 @@ class Repair:
         """Give a workload the kind that has the key."""
         *above, key = path
         meant: dict[str, Any] = {}
-        if is_objects(str(key)):
+        if object_path := as_path(str(key), level.written):
+            del level.written[str(key)]
+            meant = {"path": object_path}
+        elif is_objects(str(key)):
             meant = as_objects(level.written.pop(str(key)), level.written)
         elif other := next((model for model in level.others if key in model.model_fields), None):
             meant = {"kind": kind_of(other)}

@@ -15,15 +15,18 @@ from headwind.matrix.indentation import joined_key
 from headwind.matrix.levels import NAME, Level, Path, kind_of, levels
 from headwind.matrix.mistakes import NoContainer, Slip, value_at
 from headwind.matrix.presets import NETWORKS
+from headwind.matrix.published import of_row
 from headwind.matrix.spelling import containing, form, nearest, respelt, synonym
 from headwind.matrix.units import NOTHING, TIME, Mistake, harmless, listed, quoted, with_unit
 
 LONGEST_VALUE, LONGEST_MAPPING = 40, 160  # characters of a value that a hint repeats
+ROW_AT = 4  # steps to a row: `published`, the article, `times`, the row
 MOST_ENTRIES = 8  # such as all arms of a block
 PROTOCOLS = [protocol.value for protocol in Protocol]
 DOWN = {"down", "off", "dead", "lost", "disconnected", "outage", "blackout", "offline"}  # said of a network
 UP = {"up", "on", "restored", "recovered", "back", "online", "alive", "end", "ok"}  # that an outage is over
 YES = ("true", "yes", "on")
+ALL = ("all", "*", "any", "everything")
 YES_OR_NO = {"true", "false", "yes", "no", "on", "off"}
 _PAIR = re.compile(r"([A-Za-z_][\w-]*)\s*[:= ]\s*(\S+)")
 _TUPLE = re.compile(r"\(\s*([\w-]+)\s*,\s*([\w-]+)\s*\)")  # cut by YAML in a list, which knows no parentheses
@@ -55,6 +58,8 @@ def of_value(path: Path, level: Level, tree: Any) -> str:
         return found
     if level.is_of_names and isinstance(level.written, list):
         return of_entries(str(path[-1]), level.written)
+    if path[0] == "published" and path[2:3] == ("times",) and len(path) == ROW_AT:
+        return of_row(level.written, _arms_of(tree))
     if path == ("selfcheck",) and isinstance(level.written, str) and (found := _of_selfcheck(level.written, tree)):
         return found
     if isinstance(level.written, list) and level.model:
@@ -67,6 +72,12 @@ def of_value(path: Path, level: Level, tree: Any) -> str:
     return _of_text(path, level, tree)
 
 
+def _arms_of(tree: Any) -> list[str]:
+    """Names of the protocols and arms of a file."""
+    groups = [tree.get(group) for group in ("protocols", "arms")]
+    return [name for each in groups if isinstance(each, dict | list) for name in each if isinstance(name, str)]
+
+
 def _of_selfcheck(word: str, tree: Any) -> str:
     """Hint with the smallest self-check of this file: of the named arm, of h2 or of the first, in the first profile."""
     if word in ("false", "no", "off"):
@@ -75,9 +86,9 @@ def _of_selfcheck(word: str, tree: Any) -> str:
     protocols, arms, profiles = (list(each) if isinstance(each, dict | list) else [] for each in groups)
     profiles.sort(key=lambda name: value_at(tree, ("profiles", name)) != {})  # a clean network takes the least time
     arm = next((name for name in (word, "h2", *protocols, *arms) if name in (*protocols, *arms)), "h2")
-    if word not in YES_OR_NO and word != arm:
-        return ""
-    return f"did you mean {shown({'protocol': arm, 'again': profiles[:1] or ['PROFILE']})}?"
+    named = [word] if word in profiles else profiles[:1] if word != "slower" else profiles[-1:]
+    key = "slower" if word == "slower" else "again"
+    return f"did you mean {shown({'protocol': arm, key: named or ['PROFILE']})}?"
 
 
 def of_pairs(path: Path, level: Level) -> str:
@@ -126,6 +137,12 @@ def of_entries(group: str, entries: Sequence[Any]) -> str:
         return f"each name has its keys: {group}: {of_each(named)}"
     if len(first) == 1 and isinstance(entry := next(iter(first.values())), dict):
         return f"these are names, not a list: {group}: {{{harmless(next(iter(first)))}: {shown(entry)}}}"
+    if (
+        group == "env"
+        and entries
+        and all(isinstance(each, dict) and each.keys() == {"name", "value"} for each in entries)
+    ):
+        return f"each variable is a key: {group}: {shown({each['name']: each['value'] for each in entries})}"
     if group == "env" and (pairs := [each.split("=", 1) for each in entries if isinstance(each, str) and "=" in each]):
         return f"each variable is a key: {group}: {shown(dict(pairs))}"
     every = all(isinstance(each, dict) and each.get("name") for each in entries)
@@ -239,6 +256,8 @@ def _of_word(path: Path, level: Level) -> str:
     if "at" in path[-3:-1] and text.casefold() in UP:
         return f"did you mean `{path[path.index('at') + 1]}: {{}}`? it restores the beginning"
     if path[0] == "profiles" and text.casefold() in {*NOTHING, "", "clean"}:
+        if any(map(level.needs, level.keys)):
+            return f"remove it: without {quoted(path[-1])} there is none"
         return f"did you mean {{}}? it {'restores the beginning' if path[-2:-1] == ('at',) else 'is a clean network'}"
     if path[-2:-1] == ("at",):
         if text.casefold() in DOWN:
@@ -247,6 +266,11 @@ def _of_word(path: Path, level: Level) -> str:
         return f"write what changes at this moment: {shown(network.written)}" if network else ""
     if path[0] == "profiles" and (networks := containing(text, list(NETWORKS))):
         return f"did you mean {{preset: {min(networks, key=len)}}}? `lab.py profiles` lists all networks"
+    return _of_kind(text, level)
+
+
+def _of_kind(text: str, level: Level) -> str:
+    """Hint for a kind of workload in place of its keys; empty for other words."""
     for model in level.others:
         if text == kind_of(model) and not getattr(model, "mark", ""):
             needed = (name for name, field in model.model_fields.items() if field.is_required() and name != "kind")
@@ -270,7 +294,11 @@ def _in_order(level: Level) -> str:
 
 def _of_list(path: Path, text: str, allowed: list[str]) -> str:
     """Hint for a text in place of a list, with the allowed words if there are any."""
-    if text in ("all", "*", *YES_OR_NO) and path[0] != "selfcheck":
+    if path[-1] == "paths" and not text.startswith("/"):
+        return "list the paths of your files: paths: [/, /app.css]"
+    if path == ("judge",) and text in ALL:
+        return "leave `judge` out: the usual metrics of each workload are judged; or list those you want"
+    if text in (*ALL, *YES_OR_NO) and path[0] != "selfcheck":
         every = f"did you mean [{', '.join(allowed)}]?"
         return every if allowed else f"leave {quoted(path[-1])} out to mean all of them"
     parts = [word for word in re.split(r"[\s/+&,;|\u2010-\u2015\u2022]+", text) if word not in ("", "and")]
@@ -326,12 +354,28 @@ def of_condition(path: Path, level: Level, tree: Any) -> str:
         return f"each entry of the list begins with a dash: `- {shown(entry)}`"
     entries = [{key: value} for key, value in written.items()] if isinstance(written, dict) and written else [written]
     groups = {group: [*own] for group in ("profiles", "workloads") if isinstance(own := tree.get(group), dict)}
-    found = list(filter(None, (_condition(entry, groups) for entry in entries)))
+    found: list[dict[str, Any]] = [each for entry in entries if (each := _condition(entry, groups))]
     if len(found) > 1 and len(path) == 1:
         return f"write {path[0]}: [{', '.join(map(shown, found))}]"
     if whole := _of_halves(tree.get(path[0]), groups):
         return f"did you mean one entry: {path[0]}: [{shown(whole)}]?"
-    return f"did you mean {f'`- {shown(found[0])}`' if len(path) == 1 else shown(found[0])}?" if found else ""
+    if not found:
+        return ""
+    text = shown(_in_conditions(found[0], tree) if path[0] == "smoke" else found[0])
+    if len(path) == 1 and isinstance(written, str):
+        return f"did you mean [{text}]?"
+    return f"did you mean {f'`- {text}`' if len(path) == 1 else text}?"
+
+
+def _in_conditions(entry: Mapping[str, list[str]], tree: Any) -> dict[str, Any]:
+    """The entry with those workloads that `conditions` has for its profiles; as it is if that key says nothing."""
+    listed_ = tree.get("conditions")
+    if "workloads" in entry or not isinstance(listed_, list):
+        return dict(entry)
+    having = [
+        each for each in listed_ if isinstance(each, dict) and {*each.get("profiles", ())} >= {*entry["profiles"]}
+    ]
+    return {**entry, "workloads": having[0]["workloads"]} if having and having[0].get("workloads") else dict(entry)
 
 
 def _known_names(names: Any, group: Any) -> list[Any]:
@@ -379,6 +423,8 @@ def of_several(path: Path, values: Sequence[Any]) -> str:
     entry = {"workloads": "a workload", "profiles": "a profile", "arms": "an arm", "servers": "a server"}.get(
         str(path[0])
     )
+    if path == ("selfcheck", "protocol"):
+        return f"one arm has twins: protocol: {shown(values[0])}"
     if path[0] == "workloads" and path[-1] == "browser":
         return "one browser stands here: for another one write arms: {h3-firefox: {protocol: h3, browser: firefox}}"
     files = "; or fetch files of your site (`content`, `paths`)" if path[-1] == "size" else ""

@@ -111,6 +111,8 @@ def _replace(tree: dict[str, Any], place: Path, slip: Slip, *, is_filled: bool) 
         home["protocol"] = str(place[1]).partition("-")[0]
     elif place[0] == "servers":
         home |= {last: SERVER[str(last)]} if last in SERVER else {}
+        if is_filled and (last == "contract" or isinstance(slip.mistake, UnknownKey)):
+            home.setdefault("protocols", SERVER["protocols"])  # it may have been what implies them
     elif place[0] == "workloads":
         home |= {last: NEEDED[str(last)][is_filled]} if last in NEEDED else {}
     elif place[0] == "profiles" and is_filled and place[2] in DIRECTIONS:

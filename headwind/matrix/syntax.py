@@ -49,6 +49,8 @@ def why_unreadable(broken: Broken, text: str) -> Fault:
         found := _scanned(lines, broken, begun)
         or _wide(lines, [begun[0], place[0], max(0, place[0] - 1)])
         or _sign_in_front(lines, place)
+        or _question_mark(lines, broken)
+        or _free_text(lines, place)
         or fault_in_brackets(lines, begun if is_flow else place)
     ):
         return found
@@ -90,6 +92,35 @@ def _sign_in_front(lines: Sequence[str], place: Place) -> Fault | None:
     if not re.match(r"%[0-9]", line[column:]):
         return None
     return Fault((number, column), "a share ends with its sign", _meant(re.sub(r"%([0-9.]+)", r"\1%", line.strip())))
+
+
+def _question_mark(lines: Sequence[str], broken: Broken) -> Fault | None:
+    """Fault of `{path: /items?page=2}`: in brackets a value with a question mark needs quotes."""
+    number, column = broken.place
+    if not broken.problem.endswith("but got '?'"):
+        return None
+    line = lines[number]
+    begun = re.search(r"(?:([\w-]+): +)?([^\s,\[\]{}]*)$", line[:column])
+    rest = re.match(r"[^\s,\[\]{}]*", line[column:])
+    key, start = (begun[1], begun[2]) if begun else ("", "")
+    value = f'"{start}{rest[0] if rest else ""}"'
+    message = "in brackets a value with a question mark needs quotes"
+    tops = {each.partition(":")[0] for each in lines}
+    if "content" in tops and "servers" not in tops and start.startswith("/"):
+        value, message = start, "the path of a file in `content` has no query"
+    return Fault((number, column - len(start)), message, _meant(f"{key}: {value}" if key else value))
+
+
+def _free_text(lines: Sequence[str], place: Place) -> Fault | None:
+    """Fault of `title: "Trains" and more` and `title: [draft] Trains`: a text that begins with a quote or a bracket."""
+    line = lines[place[0]].partition(" #")[0].rstrip() if place[0] < len(lines) else ""
+    found = re.fullmatch(rf" *(?:- +)*({'|'.join(sorted(FREE_TEXT))}): +(([\"'\[{{]).*)", line)
+    if not found or found[2].endswith(CLOSER.get(found[3], found[3])):
+        return None
+    quote = "'" if {'"', "\\"} & {*found[2]} else '"'
+    text = found[2] if quote == '"' else found[2].replace("'", "''")
+    message = "a text that begins with a quote or a bracket needs quotes around all of it"
+    return Fault((place[0], found.start(2)), message, _meant(f"{found[1]}: {quote}{text}{quote}"))
 
 
 def _at(lines: Sequence[str], place: Place) -> str:

@@ -202,7 +202,8 @@ class Unit:
     def _spelt(self, total: Decimal) -> str:
         """Quantity in SI units, written in the largest unit that makes it a whole number: `5400` is `90min`."""
         decimal = sorted((factor, name) for factor, name in self._usual.items() if not _OF_1024.match(name))
-        factor, name = next((each for each in reversed(decimal) if not total % each[0]), decimal[0])
+        whole_in = (each for each in reversed(decimal) if (total / each[0]) == (total / each[0]).to_integral_value())
+        factor, name = next(whole_in, decimal[0])
         return f"{(total / factor).normalize():f}{name}"
 
     def _not_a_number(self, text: str) -> Mistake:

@@ -147,6 +147,11 @@ def _row_name(value: Any) -> str:
     return text
 
 
+def note(value: Any) -> str:
+    """Return the text if it can be printed, and is not too long. Raises Mistake."""
+    return _visible(value, "a note", LONGEST_NOTE)
+
+
 def _title(value: Any) -> str:
     return "" if value == "" else _visible(value, "a title", LONGEST_TITLE)
 
@@ -332,10 +337,7 @@ Heading = Annotated[
 ]
 Note = Annotated[
     str,
-    Written(
-        partial(_visible, what="a note", longest=LONGEST_NOTE),
-        {"type": "string", "minLength": 1, "maxLength": LONGEST_NOTE},
-    ),
+    Written(note, {"type": "string", "minLength": 1, "maxLength": LONGEST_NOTE}),
 ]
 Title = Annotated[str, Written(_title, {"type": "string", "maxLength": LONGEST_TITLE})]
 UrlPath = Annotated[str, Written(url_path, {"type": "string", "pattern": r"^/[!-~]*$", "maxLength": LONGEST_PATH})]

@@ -360,7 +360,7 @@ def test_a_jitter_is_proposed_for_the_direction_that_has_a_delay(tmp_path: Path)
         ("[h1, h3]", "[h1, h2, h3]\ncompare: [[h3, h2], h3 vs h1]", "h3 vs", "each pair is a list: [h3, h1]"),
         ("[h1, h3]", "[h1, h3]\nname: Far", "name", "did you mean `title`?"),
         ("connections: 2", "connections: 2, streams: 10, size: 10kB", "size",
-         "which has no `streams`: add `kind: objects` and remove `streams`, or remove `size`"),
+         "write `path: /bytes/10000` instead: h2load fetches one object, of any size"),
         ("connections: 2", "kind: objects, size: 2kB, connections: {h1: 6, h2: 1, h3: 1}", "{h1: 6",
          "remove it: `objects` opens 6 connections over h1"),
         ("connections: 2", "kind: objects, size: 2kB, connections: {h1: 2, h2: 1}", "{h1: 2",
