@@ -16,7 +16,7 @@ from decimal import Decimal
 
 from headwind.arm import Arm, Protocol
 from headwind.metric import Workload
-from headwind.model import Repetition
+from headwind.model import Matrix, Repetition
 from headwind.observed import Kind, Observed
 from headwind.servers import NGINX, Program
 from headwind.settings import Windows
@@ -233,6 +233,13 @@ def variants_text(arms: Sequence[Arm]) -> str:
 def blocks_text(repeat: Repetition) -> str:
     """`1 block`, or `9 to 60 blocks`."""
     return counted(repeat.least, "block") if repeat.least == repeat.most else f"{repeat.least} to {repeat.most} blocks"
+
+
+def planned_text(matrix: Matrix) -> str:
+    """The blocks of each condition: `9 to 60 blocks`; of a search `up to 100 blocks at each of 21 values`."""
+    if matrix.find is None:
+        return blocks_text(matrix.repeat)
+    return f"up to {counted(matrix.repeat.most, 'block')} at each of {counted(len(matrix.conditions), 'value')}"
 
 
 def quantity_name(quantity: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from headwind.errors import UsageError
 from headwind.format import counted, observed_text
 from headwind.matrix.reader import networks_of_sweeps
-from headwind.model import Condition, Matrix, Outcome, Result, Trial
+from headwind.model import Condition, Matrix, Outcome, Repetition, Result, Trial
 from headwind.observed import figure
 from headwind.plan.block_order import plan_block
 from headwind.run.captures import contents, folder_of
@@ -43,9 +43,15 @@ def chosen(matrix: Matrix, names: Sequence[str], cluster: str | None) -> tuple[C
         if not named:
             words = dict.fromkeys(word for names_ in known.values() for word in names_)
             near = difflib.get_close_matches(name, words, 1) or [matrix.conditions[0].id]
-            raise UsageError(f"--capture {name}: the matrix has no such condition; did you mean `{near[0]}`, or `all`?")
+            raise UsageError(f"--capture {name}: {_lacking(matrix)}; did you mean `{near[0]}`, or `all`?")
         found |= {each.id: each for each in named}
     return tuple(found.values())
+
+
+def _lacking(matrix: Matrix) -> str:
+    """Sentence on an unknown condition; after `--smoke`, the matrix may have it."""
+    is_short = matrix.repeat == Repetition.fixed(1) and {each.id for each in matrix.conditions} == {*matrix.smoke}
+    return "the smoke test (key `smoke`) has no such condition" if is_short else "the matrix has no such condition"
 
 
 def _names_of(condition: Condition, sweeps: Mapping[str, str]) -> list[str]:
@@ -60,11 +66,15 @@ def capture_all(
 ) -> list[str]:
     """Capture a trial of each arm in each condition, if it was `measured`; the text of each that failed.
 
-    It repeats the condition's first block, with its seeds, and is not counted. Raises JournalError.
+    Names each condition that was not. A trial repeats the condition's first block, with its seeds, and is not counted.
+    Raises JournalError.
     """
     matrix = run.matrix
     failures = []
-    for condition in (each for each in conditions if each.id in measured):
+    for condition in conditions:
+        if condition.id not in measured:
+            say(f"not captured: {condition.id}, because the run ended before it was measured")
+            continue
         for trial in extra_trials(matrix, condition):
             capture, result = _captured(lane, matrix, trial)
             folder = folder_of(matrix, trial)

@@ -27,7 +27,7 @@ from headwind.cli.options import (
     where_and_how_much,
 )
 from headwind.cli.terminal import say
-from headwind.format import blocks_text, counted
+from headwind.format import blocks_text, counted, planned_text
 
 if TYPE_CHECKING:
     from headwind.cli.dependencies import Dependencies
@@ -50,7 +50,12 @@ def with_options(matrix: Matrix, options: argparse.Namespace) -> Matrix:
 
 
 def with_size(matrix: Matrix, options: argparse.Namespace) -> Matrix:
-    """The matrix with the size and the lanes of the command line, if given."""
+    """The matrix with the size and the lanes of the command line, if given.
+
+    Raises UsageError if a budget is given and the matrix has a fixed number of blocks; a smoke test may have both.
+    """
+    if not options.smoke:
+        with_budget(matrix, options.budget)
     matrix = matrix.in_short() if options.smoke else matrix
     return matrix if options.lanes is None else replace(matrix, lanes=options.lanes)
 
@@ -63,7 +68,8 @@ def with_budget(matrix: Matrix, budget_s: float | None) -> Matrix:
         return matrix
     if not matrix.repeat.is_adaptive:
         number = blocks_text(matrix.repeat)
-        raise UsageError(f"--budget: this matrix fixes the number of blocks ({number}); set repeat: {{min, max}}")
+        name = matrix.path or "this matrix"
+        raise UsageError(f"--budget: {name} fixes the number of blocks ({number}); set repeat: {{min, max}}")
     return replace(matrix, repeat=replace(matrix.repeat, budget_s=budget_s))
 
 
@@ -150,6 +156,8 @@ def command_report(options: argparse.Namespace) -> int:
         runs = [opened.enter_context(Run.open(folder)) for folder in run_folders(options.run)]
         if len(runs) > 1 and options.junit:
             raise UsageError("--junit: junit.xml is about a single run; give one run")
+        if len(runs) > 1 and options.full:
+            raise UsageError("--full: the terminal has no result of several runs; give one run")
         if len(runs) > 1:
             report_several(runs, output)
             return 0
@@ -191,6 +199,7 @@ def command_published(options: argparse.Namespace) -> int:
     from headwind.cli.runs import run_folders
     from headwind.errors import UsageError
     from headwind.matrix.reader import load_matrix
+    from headwind.report.articles import unused
     from headwind.report.files import write_page
     from headwind.report.overview import published_md
     from headwind.run.data import RunData
@@ -203,6 +212,11 @@ def command_published(options: argparse.Namespace) -> int:
     folders = run_folders(options.run)
     with ExitStack() as opened:
         runs = [RunData.of(opened.enter_context(Run.open(folder))) for folder in folders]
+    for data in runs:
+        if not data.matrix.published:
+            raise UsageError(f"{data.id}: its matrix has no key `published`, so there is nothing to compare")
+    for name in unused(matrices, runs):
+        say(f"{name} fills no row: it measured the condition of none, or a later run fills the same", file=sys.stderr)
     is_page = output is not None and output.suffix == ".html"
     document = overview(matrices, runs, folders, output.parent) if output and is_page else published_md(matrices, runs)
     say(f"written: {write_page(output, document)}" if output else document)
@@ -272,7 +286,9 @@ def command_validate(options: argparse.Namespace) -> int:
     path = matrix_path(options)
     matrix = load_matrix(path)
     arms = counted(len(matrix.arms), matrix.arms_word)
-    say(f"{path}: valid, {counted(len(matrix.conditions), 'condition')}, {arms}, {blocks_text(matrix.repeat)} each")
+    conditions = counted(len(matrix.conditions), "condition")
+    size = f"{arms}, {planned_text(matrix)}" if matrix.find else f"{conditions}, {arms}, {planned_text(matrix)} each"
+    say(f"{path}: valid, {size}")
     for note in (*warnings_of(matrix), *notes_of(matrix)):
         say(note)
     for source in matrix.published:
@@ -310,7 +326,7 @@ def command_try_server(options: argparse.Namespace) -> int:
         from headwind.matrix.reader import load_matrix
 
         matrix = load_matrix(Path(options.matrix))
-        servers, site = {server.name: server for server in matrix.servers}, matrix.content
+        servers, site = SERVERS | {server.name: server for server in matrix.servers}, matrix.content
     return try_server(options.server, servers, say, dependencies_of(options), site)
 
 
@@ -337,9 +353,11 @@ def command_images(options: argparse.Namespace) -> int:
 def command_sbom(options: argparse.Namespace) -> int:
     """Write the software bill of materials (CycloneDX): all image packages and Python packages, with licences."""
     from headwind.cli.sbom import write_sbom
+    from headwind.report.files import place_for
     from headwind.testbed.images import IMAGES, ensure_images
 
     output = Path(options.output)
+    place_for(output)  # before minutes of building
     say(f"{write_sbom(ensure_images(say, IMAGES), output, ROOT)} components: {output}")
     return 0
 
@@ -349,9 +367,9 @@ def command_down(options: argparse.Namespace) -> int:
     from headwind.testbed.kept_images import shared, staying
 
     deps = dependencies_of(options)
-    say(f"{deps.sweep(say, options.all)} testbeds removed")
+    say(f"{counted(deps.sweep(say, options.all), 'testbed')} removed")
     if options.images:
-        say("\n".join([f"{deps.remove_images(say)} images removed", *shared()]))
+        say("\n".join([f"{counted(deps.remove_images(say), 'image')} removed", *shared()]))
     elif options.all:
         say("\n".join(staying(deps.kept_images())))
     return 0
@@ -359,7 +377,8 @@ def command_down(options: argparse.Namespace) -> int:
 
 EXIT_CODES = """exit status:
   0    success; for a run: it has enough data, and the network was as requested in nearly every trial
-  1    Headwind itself failed; or, after a run: too little data, or the network deviated in too many trials
+  1    Headwind itself failed; or, after a run: too little data, or the network deviated in too many trials;
+       doctor: a problem prevents runs; try-server: a protocol failed or gave wrong bytes
   2    a mistake in the matrix or on the command line
   3    compare: a protocol became slower
   4    compare --strict: no protocol became slower, but some comparisons have too little data for an answer, or a

@@ -157,8 +157,8 @@ def _kernel_netem() -> Iterator[Finding]:
     elif netem.status == "ok":
         yield Finding("engine uml", "ok", f"not needed; the user-mode kernel cannot run here: {refusal}")
     else:
-        yield Finding("engine uml", "warning", f"the user-mode kernel cannot run here: {refusal}",
-                      "use a kernel with sch_netem")  # fmt: skip
+        fix = "use Linux 7.2 or later" if ability and ability.netem else "use a kernel with sch_netem"
+        yield Finding("engine uml", "warning", f"the user-mode kernel cannot run here: {refusal}", fix)
 
 
 def _uml_refusal(output: str) -> str | None:

@@ -39,6 +39,11 @@ class Experiment:
     status: int = 1
 
     @property
+    def name(self) -> str:
+        """The title of its matrix, or else the file."""
+        return self.matrix.title or self.matrix.path
+
+    @property
     def is_elastic(self) -> bool:
         """True if a budget can make it longer or shorter."""
         return self.matrix.repeat.is_adaptive
@@ -88,11 +93,12 @@ def run_all(experiments: Sequence[Experiment], budget_s: float | None, measure: 
     least_s = [minimum_s(experiment.matrix) for experiment in experiments]
     for experiment, share_s in zip(experiments, shares(least_s, budget_s or 0.0), strict=True):
         if budget_s is not None and left_s() <= 0:
-            say(f"Not run, because the budget is over: {', '.join(_left(experiments))}.")
+            left = [each.name for each in experiments if each.folder is None]
+            say(f"Not run, because the budget is over: {', '.join(left)}.")
             break
         bounded = budget_s is not None and experiment.is_elastic
         matrix = experiment.within(min(share_s, left_s())) if bounded else experiment.matrix
-        say(f"{matrix.title}{f': about {about(share_s)}' if bounded else ''}")
+        say(f"{experiment.name}{f': about {about(share_s)}' if bounded else ''}")
         experiment.folder, experiment.status = measure(matrix, None)
     if budget_s is not None:
         _continue(experiments, left_s, measure, say)
@@ -108,12 +114,8 @@ def _continue(experiments: Sequence[Experiment], left_s: Callable[[], float], me
             return
         best = experiments[promises.index(max(promises))]
         before = left_s()
-        say(f"{best.matrix.title}: {about(min(slice_s, before))} more, as the most promising experiment")
+        say(f"{best.name}: {about(min(slice_s, before))} more, as the most promising experiment")
         best.folder, best.status = measure(best.within(min(slice_s, before)), best.folder)
-
-
-def _left(experiments: Sequence[Experiment]) -> list[str]:
-    return [each.matrix.title or each.matrix.path for each in experiments if each.folder is None]
 
 
 def draw(experiments: Sequence[Experiment], reports: Path) -> Path:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from headwind.report.files import write_page
 from headwind.testbed.docker import Docker, docker
 from headwind.testbed.images import Images
 from headwind.testbed.packages import Package, packages_of
@@ -27,14 +28,14 @@ def write_sbom(images: Images, into: Path, root: Path, docker: Docker = docker) 
     """Write the bill of materials of these images and of the lab itself; return the number of its components.
 
     It has no date, and its serial number is a hash of its content: equal inputs give equal files. Raises DockerError,
-    OSError.
+    UsageError.
     """
     of_images = {name: packages_of(images.reference(name), docker) for name in images.tags}
     debian = [_debian(package, where) for package, where in sorted(_places(of_images).items())]
     components = [*debian, *python_packages((root / LOCK).read_text()), nghttp2((root / NGHTTP2).read_text())]
     described = [_image(name, images.ids[name], images.reference(name)) for name in images.tags]
     document = bill([*described, *components])
-    into.write_text(json.dumps(document, indent=1) + "\n")
+    write_page(into, json.dumps(document, indent=1) + "\n")
     return len(document["components"])
 
 

@@ -59,17 +59,17 @@ def try_server(
         for line in described(path.server.call("info")):
             say(line)
         say(f"certificate: {certificate(path)}")
-        wrong = dict[Wanted, list[str]]()
+        wrong = dict[tuple[str, str], list[str]]()  # protocols by path and fault
         for protocol in (each for each in Protocol if server.speaks(each.value)):
             for wanted in wanted_of(site):
                 found = fetched(path, protocol, wanted)
                 if wanted.path == OBJECT:
                     text = found.error or f"{found.alpn}, {found.bytes} bytes, sha256 {found.sha256}"
                     say(f"{protocol.value}: {text}")
-                if found.error or found.alpn != protocol.alpn or found.sha256 != wanted.sha256:
-                    wrong.setdefault(wanted, []).append(protocol.value)
-    for wanted, protocols in wrong.items():
-        say(f"{wanted.path} is wrong over {', '.join(protocols)}: expected sha256 {wanted.sha256}")
+                if fault := fault_of(found, protocol, wanted):
+                    wrong.setdefault((wanted.path, fault), []).append(protocol.value)
+    for (wrong_path, fault), protocols in wrong.items():
+        say(f"{wrong_path} is wrong over {', '.join(protocols)}: {fault}")
     also = f" and of {counted(len(site.files), 'file')} of the content" if site else ""
     if not wrong:
         say(f"every protocol gives the bytes of {OBJECT}{also}")
@@ -115,6 +115,18 @@ def wanted_of(site: Site | None) -> Iterator[Wanted]:
     data = content(OBJECT) or b""
     yield Wanted(OBJECT, len(data), hashlib.sha256(data).hexdigest())
     yield from (Wanted(file.url, file.bytes, file.sha256) for file in (site.files if site else ()))
+
+
+def fault_of(found: Fetched, protocol: Protocol, wanted: Wanted) -> str:
+    """The error of a fetch, another protocol than requested, or other bytes than expected; empty without a fault."""
+    if found.error:
+        return found.error
+    if found.alpn != protocol.alpn:
+        return f"the server negotiated {found.alpn or 'no protocol'} instead of {protocol.alpn}"
+    if found.sha256 != wanted.sha256:
+        received = f"{counted(found.bytes, 'byte')} with sha256 {found.sha256}"
+        return f"expected {counted(wanted.bytes, 'byte')} with sha256 {wanted.sha256}, received {received}"
+    return ""
 
 
 def fetched(path: Path, protocol: Protocol, wanted: Wanted) -> Fetched:

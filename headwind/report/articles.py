@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from headwind.format import NOTHING, counted
 from headwind.model import Condition, Matrix, Published, PublishedRow
-from headwind.report.published import Row, figure_text, figure_unit, measured_text, published_rows
+from headwind.report.published import Row, figure_text, figure_unit, measured_text, metric_of, published_rows
 from headwind.run.data import RunData
 from headwind.verdicts.verdict import Rule
 
@@ -63,8 +63,9 @@ class Article:
 def articles_of(matrices: Iterable[Matrix], runs: Iterable[RunData]) -> dict[str, Article]:
     """Articles by name: those of the matrices, then those that only runs have.
 
-    A run fills a row of a matrix if network and workload are the same in both. If several runs do, the last one given
-    counts, so that a row cannot be chosen by its result.
+    A run fills a row of a matrix if network and workload are the same in both. It is judged by the matrix's figures,
+    which may be corrected ones. If several runs do, the last one given counts, so that a row cannot be chosen by its
+    result.
     """
     articles: dict[str, Article] = {}
     for matrix in matrices:
@@ -75,6 +76,13 @@ def articles_of(matrices: Iterable[Matrix], runs: Iterable[RunData]) -> dict[str
             _take(articles, source, data.matrix)
         _fill(articles, data)
     return articles
+
+
+def unused(matrices: Iterable[Matrix], runs: Iterable[RunData]) -> list[str]:
+    """The ids of the runs that fill no row."""
+    every = list(runs)
+    used = {name for article in articles_of(matrices, every).values() for name in article.runs}
+    return [data.id for data in every if data.id not in used]
 
 
 def totals(articles: Iterable[Article]) -> str:
@@ -104,7 +112,11 @@ def _take(articles: dict[str, Article], source: Published, matrix: Matrix) -> No
 
 def _fill(articles: dict[str, Article], data: RunData) -> None:
     conditions = {condition.id: condition for condition in data.matrix.conditions}
-    for source in published_rows(data, data.judgement):
+    known = [
+        replace(source, rows=tuple(articles[source.name].entries[_key(each)].published for each in source.rows))
+        for source in data.matrix.published
+    ]
+    for source in published_rows(data, data.judgement, known):
         found: dict[Key, list[Row]] = {}
         for each in source.rows:
             if each.blocks:
@@ -123,9 +135,11 @@ def lines(entry: Entry) -> Iterator[tuple[str, ...]]:
     """The cells of a row under COLUMNS, as plain texts."""
     published = entry.published
     if not entry.found or entry.rule is None:
-        unit = figure_unit("bps" if published.metric.endswith("_bps") else "s", is_relative=published.is_relative)
+        metric = metric_of(entry.condition, published) if entry.condition else None
+        seconds_or_bps = "bps" if published.metric.endswith("_bps") else "s"
+        unit = figure_unit(metric.unit if metric else seconds_or_bps, is_relative=published.is_relative)
         figures = ", ".join(f"{arm} {figure_text(unit, value)}" for arm, value in published.values.items())
-        label = " ".join(filter(None, (published.statistic, published.metric)))
+        label = " ".join(filter(None, (published.statistic, metric.label if metric else published.metric)))
         reason = published.gap or UNMEASURED
         yield published.condition_id, label or NOTHING, figures or NOTHING, NOTHING, NOTHING, reason, "0"
         return

@@ -5,6 +5,7 @@ Generating them again changes only the time in the page. docs/report.md describe
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ from headwind.run.journal import JOURNAL, JournalError, fits_together
 from headwind.run.tables import write_requests, write_trials
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from headwind.run.journal import Run
 
@@ -66,20 +67,35 @@ def _write_requests(run: Run) -> None:
 
 
 def write_page(path: Path, page: str) -> Path:
-    """Write a page to the given path, whole or not at all. Returns `path`.
+    """Write a page or another text to the given path, whole or not at all. Returns `path`.
 
-    Raises UsageError if the path is not a place for a page, HeadwindError if it cannot be written.
+    Raises UsageError if the path is not a place for a file, HeadwindError if it cannot be written.
     """
-    try:
+    with _writing(path):
+        disk.write_whole(place_for(path), page)
+    return path
+
+
+def place_for(path: Path) -> Path:
+    """The resolved path, at which `write_page` can write. Raises UsageError if it is not a place for a file."""
+    with _writing(path):
         target = path.resolve()
         if target.exists() and not target.is_file():
-            raise UsageError(f"{path}: not a writable file; give a file name, such as comparison.html")
+            raise UsageError(f"{path}: not a writable file; give the name of a file")
+        if not target.parent.is_dir():
+            raise UsageError(f"{path}: {path.parent} is not a folder")
         if (target.parent / JOURNAL).exists():
             raise UsageError(f"{path}: a run folder has only its own files; choose another folder")
-        disk.write_whole(target, page)
+        return target
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Raise HeadwindError with the path for an OSError inside."""
+    try:
+        yield
     except OSError as error:
-        raise HeadwindError(f"{path}: cannot write the page here: {error.strerror or error}") from error
-    return path
+        raise HeadwindError(f"{path}: cannot write the file here: {error.strerror or error}") from error
 
 
 def several_path(runs: Sequence[Run]) -> Path:

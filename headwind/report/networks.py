@@ -117,11 +117,11 @@ def _first_meaning(profile: Profile) -> str:
     up, down = (
         " + ".join(_parts(profile.link(way), profile.trace(way))) for way in (Direction.UPLINK, Direction.DOWNLINK)
     )
-    if profile.uplink == profile.downlink and up == down:
-        return f"{up} both ways" if up else UNIMPAIRED if profile.uplink == Link() else ""
-    if not (up and down):
-        return down or f"{up} on the uplink"
-    return f"downlink {down}, uplink {up}" if up != down else f"{up} both ways"
+    if not (up or down):
+        return UNIMPAIRED  # also with a loss of 0 %
+    if up == down:
+        return f"{up} both ways"
+    return f"downlink {down}, uplink {up}" if up and down else down or f"{up} on the uplink"
 
 
 def _parts(link: Link, trace: Trace | None = None) -> Iterator[str]:

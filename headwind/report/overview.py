@@ -9,6 +9,7 @@ from headwind.report.articles import COLUMNS, Article, articles_of, lines, total
 from headwind.report.formats.markdown import code, row, text
 from headwind.report.html import templating
 from headwind.run.data import RunData
+from headwind.verdicts.ended import complete
 
 CLASSES = {"reproduced": "good", "contradicted": "bad"}
 
@@ -27,7 +28,7 @@ def render_overview(
     return templating.page(
         "overview.html.j2",
         {"classes": CLASSES},
-        runs=list(zip(runs, links, strict=True)),
+        runs=[(data, link, sum(map(complete, data.rows.values()))) for data, link in zip(runs, links, strict=True)],
         columns=COLUMNS,
         tables=tables,
         totals=totals(articles),
@@ -40,7 +41,8 @@ HEAD = """# Published figures and this lab's results
 There is one table for each article whose figures an experiment has. The *ratio* is that of the named arm over the
 other, with this lab's interval in brackets. Only directions are compared, because times depend on the machine:
 *reproduced* is the same direction, *contradicted* another one (a tie is a direction too), with a verdict that is
-significant after correction for all comparisons of its run. Everything else is *no verdict*. Details are in
+significant after correction for all comparisons of its run. For a p90 or p99 the interval decides alone, with a
+confidence that is corrected for all such rows of the run. Everything else is *no verdict*. Details are in
 [report.md](report.md#published-figures). `.venv/bin/python lab.py published RUN... --write docs/published.md`
 generates this file; the texts above the tables come from the experiments."""
 

@@ -92,14 +92,16 @@ class Source:
     gaps: Mapping[str, Sequence[str]]  # reason -> names of rows that have no counterpart here
 
 
-def published_rows(data: RunData, verdicts: Judgement) -> list[Source]:
-    """Every article of the matrix with its comparisons, in the article's order and within a row in the matrix's.
+def published_rows(data: RunData, verdicts: Judgement, articles: Sequence[Published] | None = None) -> list[Source]:
+    """Every article with its comparisons, in the article's order and within a row in the matrix's.
 
-    An article without any counterpart stays, only with its gaps: the reader sees why nothing is compared.
+    `articles` are those of the run's matrix by default. An article without any counterpart stays, only with its gaps:
+    the reader sees why nothing is compared.
     """
     conditions = {condition.id: condition for condition in data.matrix.conditions}
     lines = {(line.condition.id, line.pair): line for line in verdicts.compared}
-    percentiles = sum(row.statistic in PERCENTILES for source in data.matrix.published for row in source.rows)
+    articles = data.matrix.published if articles is None else articles
+    percentiles = sum(row.statistic in PERCENTILES for source in articles for row in source.rows)
     seen = _Seen(data, verdicts.rule, percentiles)
 
     def rows(source: Published) -> Iterator[Row]:
@@ -108,15 +110,16 @@ def published_rows(data: RunData, verdicts: Judgement) -> list[Source]:
             if condition is None or row.gap:
                 continue
             for pair in _pairs(data, condition, row):
-                yield _compared(row, pair, _metric(condition, row), lines[row.condition_id, pair], seen)
+                yield _compared(row, pair, metric_of(condition, row), lines[row.condition_id, pair], seen)
 
     return [
         Source(source.name, source.title, source.source, source.note, tuple(rows(source)), source.gaps)
-        for source in data.matrix.published
+        for source in articles
     ]
 
 
-def _metric(condition: Condition, row: PublishedRow) -> Metric:
+def metric_of(condition: Condition, row: PublishedRow) -> Metric:
+    """The metric of a row in a condition, the primary one if it names none."""
     every = condition.metrics(Use.JUDGED, Use.COMPARED)
     return next((metric for metric in every if metric.key == row.metric), condition.workload.primary())
 
@@ -146,19 +149,18 @@ class _Seen:
         confidence = 1 - (1 - self.rule.confidence) / max(1, self.percentiles)
         return percentile_interval(*self.sides(line, metric), share, confidence, metric.better)
 
-    def mean_favours(self, line: Line, metric: Metric) -> int:
-        """The side of the plain means: 1 the candidate's, -1 the baseline's, 0 neither or unknown."""
+    def means(self, line: Line, metric: Metric, margin_ratio: float = 0.0) -> Verdict:
+        """The verdict of the plain means, as of published ones; INCONCLUSIVE if a trial did not finish."""
         base, new = self.sides(line, metric)
         if not base or not all(value.is_finished for value in (*base, *new)):
-            return 0
-        difference = mean(base).low - mean(new).low
-        return ((difference > 0) - (difference < 0)) * (1 if metric.better is Better.LESS else -1)
+            return Verdict.INCONCLUSIVE
+        return published_verdict(mean(base).low, mean(new).low, margin_ratio, metric.better)
 
 
 def _compared(row: PublishedRow, pair: Pair, metric: Metric, line: Line, seen: _Seen) -> Row:
     base, new = row.values[pair.base.name], row.values[pair.new.name]
     verdict = published_verdict(base, new, seen.rule.margin_ratio, metric.better)
-    interval, finding, found = _measured(row, metric, line, seen)
+    interval, finding, found = _measured(row, verdict, metric, line, seen)
     return Row(
         condition_id=row.condition_id,
         metric=metric,
@@ -177,12 +179,14 @@ def _compared(row: PublishedRow, pair: Pair, metric: Metric, line: Line, seen: _
     )
 
 
-def _measured(row: PublishedRow, metric: Metric, line: Line, seen: _Seen) -> tuple[Interval, Finding | None, Verdict]:
+def _measured(
+    row: PublishedRow, published: Verdict, metric: Metric, line: Line, seen: _Seen
+) -> tuple[Interval, Finding | None, Verdict]:
     """The interval to show next to a row, its finding, and its verdict as far as it counts.
 
     A percentile is compared with the percentile over all trials. Every other statistic is compared with the median
-    difference of the two inside a block. But if an article's mean is on one side and the mean of all trials on the
-    other side of that median, tails decide, and there is no verdict.
+    difference of the two inside a block. But for an article's mean, tails decide if the means of all trials favour the
+    other side than that median, or if they reproduce what it contradicts, such as by a tie: there is no verdict.
     """
     if row.statistic in PERCENTILES:
         interval = seen.percentile(line, metric, PERCENTILES[row.statistic])
@@ -191,8 +195,10 @@ def _measured(row: PublishedRow, metric: Metric, line: Line, seen: _Seen) -> tup
     if finding is None:
         return line.intervals[metric], None, Verdict.INCONCLUSIVE
     found = finding.counted
-    if row.statistic == "mean" and found.favours * seen.mean_favours(line, metric) < 0:
-        found = Verdict.INCONCLUSIVE
+    if row.statistic == "mean":
+        words = [word_for(published, each) for each in (found, seen.means(line, metric, seen.rule.margin_ratio))]
+        if found.favours * seen.means(line, metric).favours < 0 or words == ["contradicted", "reproduced"]:
+            found = Verdict.INCONCLUSIVE
     return finding.comparison.interval, finding, found
 
 

@@ -41,7 +41,7 @@ class Answer:
 
     def text(self) -> str:
         """The answer with its certainty and its cost."""
-        return f"{_answer(self.matrix, self.search, self.sides)} {_cost(self)}"
+        return f"{_answer(self)} {_cost(self)}"
 
 
 def answer_of(data: RunData) -> Answer | None:
@@ -59,9 +59,10 @@ def search_text(data: RunData) -> str:
     return answer.text() if answer else ""
 
 
-def _answer(matrix: Matrix, search: Search, sides: Sequence[int]) -> str:
+def _answer(answer: Answer) -> str:
+    search, sides = answer.search, answer.sides
     found = brackets(sides)
-    sure = f"with {setting('confidence_ratio', matrix.repeat.confidence)} confidence at any stopping time"
+    sure = f"with {setting('confidence_ratio', answer.matrix.repeat.confidence)} confidence at any stopping time"
     if found:
         places = enumerated(_place(search, each) for each in found)
         wide = any(each.steps > STEPS_WITHIN for each in found)
@@ -75,10 +76,12 @@ def _answer(matrix: Matrix, search: Search, sides: Sequence[int]) -> str:
         )
     ahead = search.new if sides[known[0]] > 0 else search.base
     values = enumerated(_value(search, place) for place in known)
-    rest = "" if {0, len(sides) - 1} <= set(known) else "; the other values that were tried are unclear"
+    tried = [side for tally, side in zip(answer.tallies, sides, strict=True) if tally.blocks]
+    rest = f"; unclear at {tried.count(0)} of {counted(len(tried), 'value')} tried" if 0 in tried else ""
+    uncovered = "the values between" if len(known) > 1 else "other values"
     return (
         f"No crossover was found along {_name(search)}: {ahead} is ahead at {values}, {sure}{rest}. This "
-        "does not cover the values between."
+        f"does not cover {uncovered}."
     )
 
 

@@ -476,5 +476,6 @@ def others_shown(lines: Iterable[Line]) -> str:
 
 
 def others_judged(lines: Iterable[Line]) -> str:
-    """The other judged metrics: "median time per request"; empty if there are none."""
-    return ", ".join(dict.fromkeys(finding.metric.label for line in lines for finding in line.others))
+    """The other judged metrics: "mean completion time and median time per request"; empty if there are none."""
+    labels = dict.fromkeys(finding.metric.label for line in lines for finding in line.others)
+    return enumerated(labels) if labels else ""

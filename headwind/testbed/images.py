@@ -251,7 +251,8 @@ def push_images(say: Say, names: Collection[str], host: Host = HOST) -> None:
     """
     place = registry.place_of(os.environ.get(registry.VARIABLE))
     if not place:
-        raise UsageError(f"no registry is set: {registry.VARIABLE}=registry.example:5000/team lab.py images push")
+        command = ".venv/bin/python lab.py images push"
+        raise UsageError(f"no registry is set: {registry.VARIABLE}=registry.example:5000/team {command}")
     images = ensure_images(say, names, host)
     registry.push(place, [images.reference(name) for name in images.tags], host.docker, say)
 

@@ -62,10 +62,11 @@ def staying(images: list[KeptImage]) -> Iterator[str]:
     if not images:
         yield "no images of the lab are on this host"
         return
-    yield f"{counted(len(images), 'image')} of the lab stay, so that the next run starts at once:"
+    stay = "stays" if len(images) == 1 else "stay"
+    yield f"{counted(len(images), 'image')} of the lab {stay}, so that the next run starts at once:"
     for image in images:
         yield f"  {image.name} ({image.size_bytes / 1e6:.0f} MB, layers are shared)"
-    yield "`lab.py down --images` removes them"
+    yield f"`.venv/bin/python lab.py down --images` removes {'it' if len(images) == 1 else 'them'}"
     yield from shared()
 
 

@@ -60,7 +60,7 @@ def examine_start(path: Path) -> dict[str, Any]:
         listed = "".join(f"\n  {what}" for what in odd)
         raise UnexpectedState(
             f"the testbed check failed, so no trial was run on it. Unexpected:{listed}\n"
-            "Remove the cause, on this host or in the images; `lab.py down` removes testbeds that were left over."
+            "Remove the cause, on this host or in the images; `make lab-down` removes testbeds that were left over."
         )
     train = long_train(path)
     if any(seen["lost"] == seen["sent"] for seen in train.values()):

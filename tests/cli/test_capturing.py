@@ -97,6 +97,21 @@ def test_an_unknown_condition_is_refused_with_a_proposal_before_anything_starts(
     assert not fake_lab.world.order
 
 
+def test_a_condition_that_the_smoke_test_leaves_out_is_not_called_unknown_to_the_matrix(tmp_path: Path) -> None:
+    matrix = load(f"{MATRIX}smoke: [{{profiles: [clean]}}]\n", tmp_path)
+    with pytest.raises(UsageError, match=r"--capture loss: the smoke test .key `smoke`. has no such condition; did"):
+        chosen(matrix.in_short(), ["loss"], None)
+    with pytest.raises(UsageError, match="--capture gone: the matrix has no such condition"):
+        chosen(matrix, ["gone"], None)
+
+
+def test_a_condition_for_which_no_time_was_left_is_named(fake_lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    fake_lab.matrix.write_text(MATRIX.replace("repeat: 2", "repeat: {min: 2, max: 9}"))
+    fake_lab.run("--capture", "all", "--budget", "1s")
+    out = capsys.readouterr().out
+    assert "not captured: loss/small, because the run ended before it was measured\n" in out
+
+
 def test_captures_on_other_machines_are_refused(tmp_path: Path) -> None:
     matrix = load(MATRIX, tmp_path)
     with pytest.raises(UsageError, match="leave out --cluster"):

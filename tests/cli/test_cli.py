@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from headwind.cli.dependencies import Dependencies
 from headwind.errors import HeadwindError, UsageError
 from headwind.matrix import nowhere
 from headwind.matrix.document import MatrixKeys
+from headwind.model import Published, PublishedRow
 from headwind.testbed.kept_images import KeptImage
 from impair.profile import Profile
 from tests import fake
@@ -190,6 +192,20 @@ def test_a_valid_matrix_is_counted(matrix: Path, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().out == f"{matrix}: valid, 2 conditions, 2 protocols, 2 blocks each\n"
 
 
+def test_the_blocks_of_a_search_have_no_minimum(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    find = "find: {crossover: [h3, h1], along: downlink.loss, from: 0%, to: 10%, within: 1%}\nrepeat: {max: 100}\n"
+    matrix.write_text(MINIMAL + find)
+    assert exit_code("validate", str(matrix)) == 0
+    words = f"{matrix}: valid, 2 protocols, up to 100 blocks at each of 21 values\n"
+    assert capsys.readouterr().out.startswith(words)
+
+
+def test_the_help_names_every_command_that_ends_with_1(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("--help") == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "doctor: a problem prevents runs; try-server: a protocol failed or gave wrong bytes" in shown
+
+
 def test_one_of_each_is_counted_in_the_singular(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:
     matrix.write_text(MINIMAL.replace("[h1, h3]", "[h1]") + "repeat: 1\n")
     assert exit_code("validate", str(matrix)) == 0
@@ -245,7 +261,10 @@ def test_down_spares_living_labs_unless_told(
 def test_down_removes_images_if_asked(capsys: pytest.CaptureFixture[str]) -> None:
     deps = Dependencies(sweep=lambda *_: 0, remove_images=lambda _: 4)
     assert exit_code("down", "--images", deps=deps) == 0
-    assert "4 images removed" in capsys.readouterr().out
+    assert "0 testbeds removed\n4 images removed\n" in capsys.readouterr().out
+    deps = Dependencies(sweep=lambda *_: 1, remove_images=lambda _: 1)
+    assert exit_code("down", "--images", deps=deps) == 0
+    assert "1 testbed removed\n1 image removed\n" in capsys.readouterr().out
 
 
 def test_a_report_is_drawn_again_from_its_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -308,8 +327,9 @@ def test_the_same_run_is_given_once(runs: list[Path], capsys: pytest.CaptureFixt
     for same in (runs[0], again, copied, Path(f"{runs[0]}/../{runs[0].name}")):
         assert exit_code("report", str(runs[0]), str(runs[1]), str(same)) == 2
         assert "give each run once" in capsys.readouterr().err
-    assert exit_code("report", *map(str, runs), "--junit") == 2
-    assert "--junit" in capsys.readouterr().err
+    for option in ("--junit", "--full"):
+        assert exit_code("report", *map(str, runs), option) == 2
+        assert f"lab.py: {option}: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("place", ["{run}", "{run}/matrix.yaml", "{run}/page.html", "{file}/page.html", "{run}/../x/y"])
@@ -335,7 +355,7 @@ def test_a_folder_that_may_not_be_written_is_an_error_for_people(
     assert exit_code("report", str(runs[0])) == 1
     assert f"lab.py: {runs[0]}: cannot write trials.csv: IsADirectoryError" in capsys.readouterr().err
     assert exit_code("report", *map(str, runs)) == 1
-    assert f"{page}: cannot write the page here: Is a directory" in capsys.readouterr().err
+    assert f"{page}: cannot write the file here: Is a directory" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("path", ["{file}", "{empty}", "{empty}/none", "{long}"])
@@ -426,6 +446,23 @@ def test_figures_of_no_run_are_no_document(capsys: pytest.CaptureFixture[str]) -
     with pytest.raises(SystemExit, match=r"^2$"):
         lab.main(["published"])
     assert "required: RUN" in capsys.readouterr().err
+
+
+def test_a_run_that_fills_no_row_is_named(runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`published` printed every table with nothing measured, and not a word on the run."""
+    assert exit_code("published", str(runs[0])) == 2
+    assert f"lab.py: {runs[0].name}: its matrix has no key `published`" in capsys.readouterr().err
+    article = Published("own", "An article", (PublishedRow("clean/article", {"h1": 1.0, "h3": 2.0}),))
+    matrix = replace(fake.example_matrix(Profile("clean"), repeat=1), published=(article,))
+    folders = []
+    for results in ([], fake.ok_results(matrix)):
+        with fake.recorded(tmp_path / "published", matrix, results) as run:
+            folders.append(run.folder)
+    assert exit_code("published", *map(str, folders)) == 0
+    printed = capsys.readouterr()
+    assert printed.err.startswith(f"{folders[0].name} fills no row: ")
+    assert folders[1].name not in printed.err
+    assert f"From run `{folders[1].name}`." in printed.out
 
 
 def test_a_document_of_another_kind_is_refused_before_the_runs_are_read(capsys: pytest.CaptureFixture[str]) -> None:

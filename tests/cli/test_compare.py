@@ -306,11 +306,31 @@ def _is_reached(trial: Trial, condition: Condition) -> bool:
     return trial.block.condition == condition or not trial.block.index
 
 
-def test_a_single_arm_is_compared_only_where_that_is_asked_for(tmp_path: Path) -> None:
+def test_a_single_arm_is_compared_only_where_that_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     alone = fake.example_matrix(*fake.PROFILES[:1], repeat=20, arms=(H3,))
     first, second = (recorded(tmp_path / name, {H3: slower}, alone) for name, slower in (("a", 1.0), ("b", 1.5)))
     assert lab.main(["compare", first, second]) == 2
     assert lab.main(["compare", first, second, "--absolute"]) == 3
+    told = " ".join(capsys.readouterr().out.split())
+    assert told.startswith(f"{Path(second).name} against {Path(first).name}: of 3 absolute values by 3 metrics 3 got")
+    assert "of 0 comparisons" not in told
+
+
+@pytest.mark.parametrize("options", [[], ["--absolute"]])
+def test_the_file_has_the_sentences_that_were_printed(
+    options: list[str], tmp_path: Path, usual: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those on absolute values were missing: a regression, and `none got worse`."""
+    slow, file = recorded(tmp_path / "slow", {**dict.fromkeys(PLAIN, 2.2), H1: 2.4}), tmp_path / "changes.json"
+    lab.main(["compare", usual, slow, *options, "--json", str(file)])
+    told = " ".join(capsys.readouterr().out.split())
+    sentences = json.loads(file.read_text())["sentences"]
+    assert all(sentence in told for sentence in sentences)
+    assert told.startswith(sentences[0])
+    assert any("of 18 absolute values by 3 metrics 18 got worse" in each for each in sentences) == bool(options)
+    assert any(each.endswith("; not counted (--absolute counts it)") for each in sentences) != bool(options)
 
 
 def test_runs_without_a_common_condition_are_refused(tmp_path: Path, usual: str) -> None:

@@ -165,7 +165,11 @@ def test_netem_is_tried_and_not_read_about(host: Path, found: str | None, uml: s
     netem = finding("netem")
     assert netem.status == status
     assert words in netem.detail
-    assert finding("engine uml").status == ("ok" if uml == "echo yes" or status == "ok" else "warning")
+    engine = finding("engine uml")
+    assert engine.status == ("ok" if uml == "echo yes" or status == "ok" else "warning")
+    lacks_all = found is None or '"netem": false' in found
+    kernel = "a kernel with sch_netem" if lacks_all else "Linux 7.2 or later"
+    assert engine.fix == (f"use {kernel}" if engine.status == "warning" else "")
     assert "auto chooses" not in finding("kernel").detail, "what was tried says what is chosen"
 
 

@@ -103,6 +103,13 @@ def test_a_quick_look_is_one_block_whatever_the_budget(lab: Lab) -> None:
     assert lab.asked == [("one", None, False)]
 
 
+def test_an_experiment_without_a_title_is_called_by_its_file(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    run_all([Experiment(replace(matrix_of(""), path="here/m.yaml"))], 3600.0, lab.measure, print)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 1
+    assert all(line.startswith("here/m.yaml: ") for line in lines)
+
+
 def test_a_condition_whose_block_does_not_fit_promises_nothing(lab: Lab) -> None:
     experiment = Experiment(matrix_of("open"))
     experiment.folder, _ = lab.measure(experiment.matrix, None)

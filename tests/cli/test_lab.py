@@ -471,6 +471,19 @@ def test_experiments_say_how_to_resume_each_once_all_have_run(
     assert {str(folder) for folder in fake_lab.folders} == {shlex.split(line)[4] for line in commands}
 
 
+def test_a_budget_of_experiments_is_refused_if_a_matrix_fixes_its_blocks_but_not_for_a_smoke_test(
+    fake_lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reports = str(fake_lab.folder / "reports")
+    deps = fake_dependencies(lambda: fake_testbed(fake_lab.world))
+    command = ["experiments", str(fake_lab.matrix), "--reports", reports, "--budget", "1min"]
+    assert lab.main(command, deps) == 2
+    assert f"--budget: {fake_lab.matrix} fixes the number of blocks (2 blocks)" in capsys.readouterr().err
+    assert not list(Path(reports).iterdir())
+    lab.main([*command, "--smoke"], deps)
+    assert len(list(Path(reports).glob("*/report.html"))) == 1
+
+
 def test_a_network_that_never_ran_is_a_reason_to_resume_without_any_comparison(
     fake_lab: Lab, capsys: pytest.CaptureFixture[str]
 ) -> None:

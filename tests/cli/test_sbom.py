@@ -5,11 +5,17 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
+from typing import NoReturn
 
+import pytest
+
+import lab
 from headwind.cli.sbom import nghttp2, python_packages, write_sbom
+from headwind.run.journal import JOURNAL
 from headwind.testbed.images import Images
 from headwind.testbed.packages import installed, installed_in
 
+pytestmark = pytest.mark.usefixtures("signals")
 ROOT = Path(__file__).resolve().parent.parent.parent
 LISTED = {
     "client": "libc6 2.42-1 amd64\nzlib1g 1:1.3.1+dfsg-1 amd64\n",
@@ -45,6 +51,25 @@ def test_every_package_is_listed_once_with_its_licences_and_its_images(tmp_path:
     first = file.read_bytes()
     write_sbom(IMAGES, file, ROOT, docker)
     assert file.read_bytes() == first, "equal inputs give equal files"
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [("none/s.json", "none is not a folder"), ("", "not a writable file"), ("run/s.json", "a run folder has only")],
+)
+def test_a_place_for_no_file_is_refused_before_an_image_is_built(
+    place: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was a traceback, after minutes of building."""
+
+    def build(*_: object) -> NoReturn:
+        raise AssertionError("the place was not looked at first")
+
+    monkeypatch.setattr("headwind.testbed.images.ensure_images", build)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / JOURNAL).touch()
+    assert lab.main(["sbom", str(tmp_path / place)]) == 2
+    assert words in capsys.readouterr().err
 
 
 def test_the_python_packages_are_those_of_the_lock_with_their_hashes() -> None:

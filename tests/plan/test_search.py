@@ -18,10 +18,11 @@ from headwind.plan.scheduler import Scheduler
 from headwind.report.formats.markdown import summary_md
 from headwind.report.formats.verdicts_json import verdicts_text
 from headwind.report.html.page import render
-from headwind.report.search import search_text
+from headwind.report.search import Answer, search_text
+from headwind.report.trust import trust_line
 from headwind.run.codec import State, Status
 from headwind.run.data import RunData
-from headwind.verdicts.search import brackets, sides_of, tallies_of
+from headwind.verdicts.search import Tally, brackets, sides_of, tallies_of
 from tests import fake
 from tests.matrix_files import ROOT, load
 
@@ -133,6 +134,29 @@ def test_without_a_crossover_the_report_says_so(tmp_path: Path) -> None:
     assert "No crossover was found along downlink loss: h3 is ahead at 0 %" in text
     early = search_text(data_of(tmp_path, 0.043, budget_blocks=3))
     assert "It is not known yet" in early
+
+
+@pytest.mark.parametrize(
+    ("sides", "said"),
+    [
+        ({0: 1}, "h3 is ahead at 0 %, with 95 % confidence at any stopping time. This does not cover other values."),
+        ({0: 1, 20: 1}, "0 % and 10 %, with 95 % confidence at any stopping time. This does not cover the values "),
+        ({0: 1, 10: 0, 20: 1}, "0 % and 10 %, with 95 % confidence at any stopping time; unclear at 1 of 3 values"),
+        ({0: 1, 20: 0}, "0 %, with 95 % confidence at any stopping time; unclear at 1 of 2 values tried. This"),
+    ],
+)
+def test_only_values_that_were_tried_are_called_unclear(tmp_path: Path, sides: dict[int, int], said: str) -> None:
+    """After its first value, a search reported on `the other values that were tried`; after both ends, on no others."""
+    matrix = matrix_of(tmp_path)
+    assert matrix.find is not None
+    places = range(len(matrix.conditions))
+    tallies = [Tally(14, 14 if sides[each] else 7, 0 if sides[each] else 7) if each in sides else Tally()
+               for each in places]  # fmt: skip
+    assert said in Answer(matrix, matrix.find, tallies, [sides.get(each, 0) for each in places]).text()
+
+
+def test_a_search_is_not_told_to_add_a_self_check_which_it_cannot_have(tmp_path: Path) -> None:
+    assert "No self-check ran, so the noise is unknown." in trust_line(data_of(tmp_path, 0.043))
 
 
 def answer(data: RunData) -> dict[str, Any]:

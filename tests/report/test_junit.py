@@ -14,6 +14,7 @@ from headwind.proof.pooled import Pooled
 from headwind.report.formats.junit import junit_xml
 from headwind.run.codec import State, Status
 from headwind.run.data import RunData
+from headwind.run.journal import STOPPED
 from headwind.run.shortfall import FAULTS, shortfalls
 from impair.profile import Direction
 from tests.fake import STARTED_AT, checked_matrix, ok, trials_of
@@ -127,6 +128,20 @@ def test_what_never_ran_is_skipped(skipped: bool) -> None:
     results = tuple(replace(result, outcome=Outcome.SKIPPED, reason="no time") for result in golden.results)
     data = replace(golden, results=results if skipped else ()).data("x")
     assert state(cases(root_of(data))["clean/article", f"h3: {NETWORK}"]) == "skipped"
+
+
+def test_an_arm_of_which_every_trial_was_cut_short_or_never_ran_is_skipped() -> None:
+    """Ctrl-C in the first block of a network made a pass of an arm whose network nobody had checked."""
+    golden = RUNS["small"]()
+    first, *others = golden.results
+    stopped = replace(first, outcome=Outcome.LAB_ERROR, reason=STOPPED, proof=replace(first.proof, checks=()))
+    skipped = replace(next(each for each in others if each.trial.arm == first.trial.arm), outcome=Outcome.SKIPPED)
+    place = first.trial.block.condition.id, f"{first.trial.arm}: {NETWORK}"
+    for results in ((stopped,), (stopped, skipped)):
+        case = cases(root_of(replace(golden, results=results).data("x")))[place]
+        assert state(case) == "skipped"
+        assert "1 stopped with the run" in (case.findtext("system-out") or "")
+    assert state(cases(root_of(replace(golden, results=(stopped, *others)).data("x")))[place]) == "passed"
 
 
 def test_self_checks_fail_pass_or_are_open() -> None:

@@ -89,6 +89,8 @@ LTE = [Link(delay=Delay(0.035), rate=Rate(12_000_000))] * 2
             Profile("moved", downlink=Link(Delay(0.035)), rebinding=Rebinding(2.0, Rebind.PORT)),
             "35 ms delay, another port of the client at 2 s",
         ),
+        (Profile("far 0%", downlink=Link(loss=Loss(0.0))), "no impairment"),
+        (Profile("far 0% again", *[Link(loss=Loss(0.0))] * 2), "no impairment"),
         (Profile("\u03b2 [b]", downlink=Link(loss=Loss(0.3))), "30 % loss"),
     ],
 )

@@ -18,7 +18,7 @@ from headwind.model import Matrix, Published, PublishedRow, Result
 from headwind.report.compare.comparison import warnings
 from headwind.report.html.page import render
 from headwind.report.html.panels import published_pictures
-from headwind.report.overview import published_md
+from headwind.report.overview import published_md, render_overview
 from headwind.report.published import Row, measured_text, published_rows, published_verdict, word_for
 from headwind.run.codec import State, Status, matrix_from_json, matrix_to_json
 from headwind.run.data import RunData
@@ -28,6 +28,7 @@ from headwind.verdicts.verdict import Verdict
 from headwind.workloads.h2load import TOTAL
 from headwind.workloads.transfer import Transfer
 from tests.fake import ENVIRONMENT, PROFILES, STARTED_AT, example_matrix, ok, timeout, trials_of
+from tests.pages import parse, section, words
 
 MARGIN = 0.05
 ARTICLE = Published(
@@ -247,6 +248,18 @@ def test_a_mean_has_no_verdict_where_tails_put_it_on_the_other_side_of_the_media
     assert the_row(CLEAN, published, (1.0, 1.1)).word == "reproduced"
 
 
+def test_a_mean_has_no_verdict_where_the_medians_tie_and_the_means_do_not() -> None:
+    """The means of article and run had one direction, and the tie of the medians was said to contradict them."""
+    tails = [(1.0, 1.0)] * 10 + [(5.0, 1.0)]
+    published = PublishedRow("clean/article", {"h1": 2.0, "h3": 1.0}, statistic="mean")
+    row = the_row(CLEAN, published, *tails)
+    assert row.finding is not None
+    assert (row.finding.verdict, row.word) == (Verdict.TIE, "no verdict")
+    assert the_row(CLEAN, replace(published, statistic="median"), *tails).word == "contradicted"
+    assert the_row(CLEAN, replace(published, values={"h1": 1.0, "h3": 2.0}), *tails).word == "contradicted"
+    assert the_row(CLEAN, published, (1.0, 1.0)).word == "contradicted"
+
+
 def test_relative_figures_are_compared_like_times_and_shown_in_percent() -> None:
     published = PublishedRow("clean/article", {"h1": 1.0, "h3": 0.8125}, is_relative=True)
     row = the_row(CLEAN, published, (1.0, 0.5))
@@ -312,6 +325,40 @@ def test_a_run_of_another_network_or_workload_fills_no_row_and_the_last_run_coun
     assert "**0 of 3 rows measured.**" in document([matrix], data_of(apart, slow))
     assert "1 contradicted" in document([matrix], data_of(matrix, slow), data_of(matrix, fast), data_of(apart, slow))
     assert "1 reproduced" in document([matrix], data_of(matrix, fast), data_of(matrix, slow))
+
+
+def test_a_run_is_judged_by_the_figures_of_today_and_not_by_those_of_its_own_matrix() -> None:
+    """After a correction, the old figures stood below the new note, and were reproduced; a row with a gap counted."""
+    times_s = {"clean": {H1: 1.0, H2: 1.0, H3: 2.0}, "delay": {H1: 1.0, H2: 1.0, H3: 2.0}}
+    run = data_of(with_article(NETWORKS, ARTICLE), times_s)
+    clean, delay, loss = ARTICLE.rows
+    assert "2 of 3 rows measured: 2 reproduced." in document([with_article(NETWORKS, ARTICLE)], run)
+    corrected = replace(clean, values={H1.name: 0.6, H3.name: 0.4})
+    today = replace(ARTICLE, rows=(corrected, replace(delay, gap="another network"), loss))
+    shown = document([with_article(NETWORKS, today)], run)
+    assert "**1 of 3 rows measured: 1 contradicted.**" in shown
+    assert "| h3 600 ms, h1 400 ms |" not in shown
+    assert "| h3 400 ms, h1 600 ms |" in shown
+    (gap,) = [line for line in shown.splitlines() if line.startswith("| `delay/article`")]
+    assert gap.endswith("| another network | 0 |")
+
+
+def test_a_row_names_its_metric_in_words_whether_it_is_measured_or_not() -> None:
+    """What was not measured had the key of the metric: `mean total_s`."""
+    row = PublishedRow("clean/article", {H1.name: 1.0, H3.name: 2.0}, metric="total_s", statistic="mean")
+    matrix = with_article(NETWORKS, replace(ARTICLE, rows=(row,)))
+    for runs in ([], [data_of(matrix, {"clean": {H1: 1.0, H2: 1.0, H3: 2.0}})]):
+        (line,) = [line for line in document([matrix], *runs).splitlines() if line.startswith("| `clean")]
+        assert line.startswith("| `clean/article` | mean total time | ")
+
+
+def test_the_page_counts_complete_blocks() -> None:
+    """Of a run that was stopped, it counted the block that had begun."""
+    data = data_of(with_article(NETWORKS, ARTICLE), {"clean": {H1: 1.0, H2: 1.0, H3: 2.0}})
+    stopped = replace(data, results=data.results[:-1])
+    root = parse(render_overview([], [stopped], [""], 0.0))
+    (row,) = section(root, "runs").iterfind(".//tbody/tr")
+    assert [words(cell) for cell in row.iter("td")][2] == "11"
 
 
 # Verdicts and words

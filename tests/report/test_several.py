@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -17,15 +18,19 @@ from headwind.metric import Use
 from headwind.model import Repetition, SelfCheck
 from headwind.report import RunData
 from headwind.report.compare.agreement import Accord, accord, change_figures
-from headwind.report.compare.differences import Apart, conditions_apart, describe, differing_facts
+from headwind.report.compare.differences import Apart, describe, differing_facts, kept_apart
 from headwind.report.compare.page import render_several
 from headwind.run.codec import State, Status
+from headwind.run.data import measured_of
+from headwind.servers import Program, own_server
+from headwind.site import Site, SiteFile
 from headwind.verdicts.changes import changes
 from headwind.verdicts.verdict import Verdict
 from headwind.workloads.h2load import TOTAL, H2load
 from impair.profile import Link, Loss, Profile
 from tests.fake import ENVIRONMENT, PROFILES, STARTED_AT, example_matrix, ok, timeout, trials_of
 from tests.golden.runs import HOSTILE, RUNS
+from tests.matrix_files import load
 from tests.pages import parse, section, table, words
 
 DRAWN_AT = STARTED_AT + 7200
@@ -33,6 +38,13 @@ KERNEL = {**ENVIRONMENT, "engine": "kernel"}
 LOSS_20 = Profile("loss", downlink=Link(loss=Loss(0.2)))
 SVG = "{http://www.w3.org/2000/svg}svg"
 FEW = (H3, H1)
+SEARCH = """
+protocols: [h2, h3]
+find: {crossover: [h3, h2], along: downlink.loss, from: 0%, to: 10%, within: 1%}
+repeat: {max: 100}
+profiles: {far: {both: {delay: 20ms}}}
+workloads: {page: {requests: 30, connections: 1}}
+"""
 
 
 def run(
@@ -130,6 +142,18 @@ def test_every_run_is_introduced_by_its_letter() -> None:
     assert second["Result"] == "In progress, 20 of 45 trials: 20 ok."
 
 
+def test_the_blocks_of_a_search_are_planned_at_each_of_its_values(tmp_path: Path) -> None:
+    """It has no minimum, and the page counted the values that had been tried."""
+    matrix = load(SEARCH, tmp_path)
+    first = [trial for trial in trials_of(matrix) if not trial.block.index and trial.profile.name.endswith(" 0%")]
+    results = [ok(trial, 1.0) for trial in first]
+    measured, searched = measured_of(matrix, results)
+    status = Status(State.FINISHED, "", STARTED_AT, STARTED_AT + 100)
+    data = RunData("s", measured, tuple(results), ENVIRONMENT, status, searched=searched)
+    assert len(measured.conditions) == 1
+    assert rows(page(data, run("a")), "runs")[0]["Blocks planned"] == "up to 100 blocks at each of 21 values"
+
+
 def test_after_z_come_letters_in_pairs() -> None:
     runs = [run("x", profiles=PROFILES[:1], arms=(H1,))] * 28
     assert [row["Run"] for row in rows(page(*runs), "runs")][24:] == ["Y", "Z", "AA", "AB"]
@@ -166,8 +190,9 @@ def test_runs_that_differ_in_nothing_are_said_to() -> None:
 def test_conditions_that_share_only_a_name_are_kept_apart() -> None:
     """30 % and 20 % of loss: the rows of one run never stand beside those of the other."""
     runs = [run("a"), run("b", 0.5, profiles=(PROFILES[0], LOSS_20)), run("c", 0.5)]
-    (apart,) = conditions_apart(runs)
+    (apart,) = kept_apart(runs)
     assert apart == Apart(
+        "condition",
         "loss/article",
         (
             ("↓ loss 30%; 1,000 requests for /, 100 connections, 100 streams, 1 client thread", (0, 2)),
@@ -189,16 +214,44 @@ def test_conditions_that_share_only_a_name_are_kept_apart() -> None:
 
 def test_a_workload_makes_a_condition_another_as_well() -> None:
     small = H2load("article", 1000, 10, 100)
-    (apart, *_) = conditions_apart([run("a"), run("b", workload=small)])
+    (apart, *_) = kept_apart([run("a"), run("b", workload=small)])
     assert [text.split("for /, ")[1] for text, _ in apart.kinds] == [
         "100 connections, 100 streams, 1 client thread", "10 connections, 100 streams, 1 client thread",
     ]  # fmt: skip
 
 
-def test_a_difference_too_small_for_a_table_still_keeps_conditions_apart() -> None:
+def test_a_difference_too_small_for_a_table_still_keeps_kept_apart() -> None:
     near = Profile("loss", downlink=Link(loss=Loss(0.3000000001)))
-    (apart,) = conditions_apart([run("a", profiles=PROFILES[2:3]), run("b", profiles=[near])])
+    (apart,) = kept_apart([run("a", profiles=PROFILES[2:3]), run("b", profiles=[near])])
     assert [text.split(";")[0] for text, _ in apart.kinds] == ["↓ loss 30%", "↓ loss 30.00000001%"]
+
+
+def own_arm(*command: str) -> Arm:
+    server = own_server("mine", Program("img:1", ("h1", "h2", "h3"), command=command))
+    return Arm("h3-mine", Protocol.H3, server=server)
+
+
+def test_arms_that_share_only_a_name_are_kept_apart() -> None:
+    runs = [run(name, arms=(*PLAIN, own_arm("serve", flag))) for name, flag in (("a", "--a"), ("b", "--b"))]
+    root = page(*runs)
+    notice = words(section(root, "differences").find(".//ul[@class='notices']"))
+    assert "HTTP/3 (mine) is not the same protocol in all runs" in notice
+    assert "A: server mine, image img:1, command serve --a, port 443" in notice
+    assert "B: server mine, image img:1, command serve --b, port 443" in notice
+    name = "server mine \N{RIGHTWARDS ARROW} command"
+    (fact,) = rows(root, "differences")
+    assert tuple(fact.values()) == (name, "serve --a", "serve --b")
+    without = {fact.name: fact.values for fact in differing_facts([runs[0], run("b")])}
+    assert without[name] == ("serve --a", "none")
+
+
+def test_runs_that_differ_only_in_pairs_or_content_are_not_said_to_be_the_same() -> None:
+    site = Site("site", (SiteFile("index.html", 5, "ab" * 32),))
+    runs = [run("a"), run("b", compare=((H3, H1),)), run("c", content=site)]
+    assert {fact.name: fact.values for fact in differing_facts(runs)} == {
+        "comparisons": ("every pair", "HTTP/3 against HTTP/1.1", "every pair"),
+        "content": ("none", "none", f"1 file, sha256 {site.sha256[:12]}"),
+    }
 
 
 def test_verdicts_stand_side_by_side_and_a_contradiction_is_marked() -> None:
@@ -258,6 +311,11 @@ F, S, T, Q = Verdict.FASTER, Verdict.SLOWER, Verdict.TIE, Verdict.INCONCLUSIVE
 )
 def test_only_clear_verdicts_can_contradict(verdicts: list[Verdict], expected: Accord) -> None:
     assert accord(list(zip("ABCD", verdicts, strict=False))) == expected
+
+
+def test_the_other_metrics_are_enumerated() -> None:
+    shown = words(section(page(run("a"), run("b")), "verdicts"))
+    assert "Below it the same for the mean completion time and median time per request." in shown
 
 
 def test_times_are_medians_with_ranges_and_failures() -> None:

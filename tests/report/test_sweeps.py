@@ -359,6 +359,16 @@ def test_where_the_lead_changes_along_a_grid_is_said_for_each_row() -> None:
     assert said.count("HTTP/3 and HTTP/1.1 at a") == 3, "no delay turns it over"
 
 
+def test_the_unit_of_a_crossover_is_written_as_everywhere() -> None:
+    """The sentence began with a capital letter, and the rest of it had none: `2.78 mbit/s`."""
+    matrix = example_matrix(*(down(f"{mbit} mbit", rate=Rate(mbit * 10**6)) for mbit in (1, 10, 100)), repeat=12)
+    quick = {"1 mbit": 2.0, "10 mbit": 0.5, "100 mbit": 0.5}
+    times = ((trial, quick[trial.profile.name] if trial.arm is H3 else 1.0) for trial in trials_of(matrix))
+    results = tuple(ok(trial, time_s * (1 + trial.block.index / 1000)) for trial, time_s in times)
+    data = RunData("run", matrix, results, ENVIRONMENT, Status(State.FINISHED, "", STARTED_AT, STARTED_AT))
+    assert "h3 and h1 are even at about 3.16 Mbit/s;" in words(section(parse(render(data, 0.0)), "sweeps"))
+
+
 def test_a_matrix_that_judges_no_total_time_names_the_metric_that_it_compares_by() -> None:
     """Its page could not be written for a sweep, and said elsewhere that it compares by total time."""
     golden = RUNS["sweep"]()

@@ -50,7 +50,11 @@ def test_images_are_removed_unless_a_container_uses_them() -> None:
 def test_the_commands_that_remove_what_stays_are_named() -> None:
     said = "\n".join(staying([KeptImage("headwind-client:abc", 141_000_000)]))
     assert "headwind-client:abc (141 MB" in said
-    assert "lab.py down --images" in said
+    assert "1 image of the lab stays, so" in said
+    assert "`.venv/bin/python lab.py down --images` removes it\n" in said
+    two = "\n".join(staying([KeptImage("a", 1), KeptImage("b", 1)]))
+    assert "2 images of the lab stay, so" in two
+    assert "removes them\n" in two
     assert "docker image rm debian:" in said
     assert "docker builder prune" in said
     assert [*staying([])] == ["no images of the lab are on this host"]

@@ -177,4 +177,4 @@ def test_pushing_nowhere_is_a_mistake_with_the_command(
 ) -> None:
     monkeypatch.delenv("HEADWIND_REGISTRY", raising=False)
     assert lab.main(["images", "push"]) == 2
-    assert "HEADWIND_REGISTRY=registry.example:5000/team lab.py images push" in capsys.readouterr().err
+    assert "HEADWIND_REGISTRY=registry.example:5000/team .venv/bin/python lab.py images push" in capsys.readouterr().err

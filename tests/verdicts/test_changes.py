@@ -14,8 +14,8 @@ from headwind.arm import H1, H2, H3, Arm
 from headwind.model import CPU_BOUND, Matrix, Outcome, Proof, Repetition, Result, Trial
 from headwind.plan.block_order import plan_block
 from headwind.report.certainty import Certainty, most_apart
-from headwind.report.compare.agreement import certainty, change_word, machine_sentences, outcome, rest
-from headwind.verdicts.changes import Changes, changes, with_unmeasured
+from headwind.report.compare.agreement import blocks_needed, certainty, change_word, machine_sentences, outcome, rest
+from headwind.verdicts.changes import Changes, Shared, changes, with_unmeasured
 from headwind.verdicts.findings import FALSE_SHARE
 from headwind.verdicts.verdict import Verdict
 from headwind.workloads.h2load import TOTAL
@@ -165,6 +165,33 @@ def test_a_forecast_of_blocks_is_a_range_that_names_those_that_need_most() -> No
         "hundreds in 1 (clean/article h2 against h1 by total time)"
     )
     assert line(4.0, 4.0) == "hundreds of blocks in each run"
+
+
+def test_blocks_settle_all_only_if_they_settle_each() -> None:
+    """Those that no blocks settle, as in one run trials did not finish, did not count: 142 blocks were to do."""
+    noisy = changes(MATRIX, run(31, spread=0.6, blocks=9), run(32, spread=0.6, blocks=9))
+    wide = [
+        replace(change, interval=replace(change.interval, low=-0.5, high=0.5, estimate=0.0), log_e_value=0.0,
+                verdict=Verdict.INCONCLUSIVE)
+        for change in noisy.ratios[:2]
+    ]  # fmt: skip
+    assert blocks_needed(wide, noisy.fewest) == 14
+    assert blocks_needed([wide[0], replace(wide[1], trials=(9, 2))], noisy.fewest) == 14
+    hopeless = replace(wide[1], interval=replace(wide[1].interval, high=math.inf))
+    assert blocks_needed([wide[0], hopeless], noisy.fewest) is None
+
+
+def test_a_machine_that_was_little_slower_has_a_factor_that_says_so() -> None:
+    """With a margin of 1 %, `1.0 times slower` was printed."""
+    found = changes(MATRIX, run(1), run(2))
+    shared = tuple(
+        Shared(condition, TOTAL, -1, 1 / slower)
+        for condition, slower in zip(MATRIX.conditions, (1.03, 1.24), strict=True)
+    )
+    (one,) = machine_sentences(replace(found, shared=shared[:1]))
+    assert one.startswith("the machine was 1.03 times slower: ")
+    (both,) = machine_sentences(replace(found, shared=shared))
+    assert both.endswith(", 1.03 to 1.2 times")
 
 
 def test_places_beyond_six_are_counted() -> None:

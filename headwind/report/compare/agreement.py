@@ -72,7 +72,7 @@ def toward_changed(change: RatioChange) -> tuple[Arm, Arm, int]:
     return (who, change.pair.base, 1) if who == change.pair.new else (who, change.pair.new, -1)
 
 
-def headline(changes: Sequence[Change], earlier: str, later: str, what: str = "comparison") -> str:
+def headline(changes: Sequence[Change], earlier: str, later: str, what: str) -> str:
     """Headline: `B against A: of 36 comparisons 2 got worse, none got better, 30 show no change above 1.12x`."""
     worse, better = (sum(map(attrgetter(each), changes)) for each in ("is_regression", "is_improvement"))
     bounded = [change for change in changes if change.is_bounded]
@@ -146,8 +146,14 @@ def _machine(shared: Sequence[Shared], favours: int, conditions: int) -> str:
     alike = f"all arms alike in {len(shared)} of {counted(conditions, 'condition')} ({where})"
     if not times:
         return f"on this machine {'less' if favours < 0 else 'more'} was finished: {alike}"
-    spread = f", {times[0]:.1f} to {times[-1]:.1f} times" if f"{times[0]:.1f}" != f"{times[-1]:.1f}" else ""
-    return f"the machine was {median(times):.1f} times {'slower' if favours < 0 else 'faster'}: {alike}{spread}"
+    least, middle, most = map(_factor, (times[0], median(times), times[-1]))
+    spread = f", {least} to {most} times" if least != most else ""
+    return f"the machine was {middle} times {'slower' if favours < 0 else 'faster'}: {alike}{spread}"
+
+
+def _factor(ratio: float) -> str:
+    """A factor to one decimal, below 1.1 to two: `2.2`, `1.03`."""
+    return f"{ratio:.2f}" if ratio < 1.1 else f"{ratio:.1f}"
 
 
 def outcome(changes: Changes) -> list[str]:
@@ -268,11 +274,16 @@ def _full_name(change: Change) -> str:
 
 
 def blocks_needed(unknown: Sequence[Change], fewest: int) -> int | None:
-    """Approximate blocks in each run that settle all of these; None for hundreds, or if blocks do not help."""
-    short = [fewest for change in unknown if min(change.trials) < fewest]
-    more = [_more(change) for change in unknown if min(change.trials) >= fewest and _is_wide(change)]
-    known = [needed for needed in (*short, *more) if needed is not None]
-    return max(known, default=None) if len(known) == len(short) + len(more) else None
+    """Approximate blocks in each run that settle all of these; None for hundreds, or if blocks do not help one."""
+    needs = [_needed(change, fewest) for change in unknown]
+    known = [needed for needed in needs if needed is not None]
+    return max(known, default=None) if len(known) == len(needs) else None
+
+
+def _needed(change: Change, fewest: int) -> int | None:
+    if min(change.trials) < fewest:
+        return fewest
+    return _more(change) if _is_wide(change) else None
 
 
 def _is_wide(change: Change) -> bool:

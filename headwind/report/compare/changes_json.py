@@ -8,16 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from headwind.report.certainty import most_apart
-from headwind.report.compare.agreement import (
-    blocks_needed,
-    certainty,
-    headline,
-    machine_sentences,
-    only_sentences,
-    outcome,
-    rest,
-)
+from headwind.report.compare.agreement import blocks_needed, certainty
 from headwind.report.compare.comparison import Comparison, warnings
+from headwind.report.compare.sentences import following, leading
 from headwind.verdicts.changes import ArmChange, Change, RatioChange, Shared
 from headwind.verdicts.findings import FALSE_SHARE
 from headwind.verdicts.verdict import Verdict
@@ -47,14 +40,7 @@ def changes_json(comparison: Comparison) -> dict[str, Any]:
             "blocks_needed": blocks_needed(comparison.unknown, found.fewest),
         },
         "counts": {**_counts(found.ratios), "arms": _counts(found.arms)},
-        "sentences": [
-            headline(found.ratios, comparison.before.id, comparison.after.id),
-            *outcome(found),
-            *machine_sentences(found, is_same_setup=comparison.is_same_setup),
-            *rest(found.ratios, found.fewest),
-            *only_sentences(comparison.only),
-            *filter(None, [comparison.same_seed]),
-        ],
+        "sentences": [*leading(comparison), *following(comparison)],
         "not_compared": [
             {"only_in": only.run or None, "conditions": only.conditions, "arms": only.arms} for only in comparison.only
         ],

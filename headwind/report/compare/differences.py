@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from headwind.arm import Arm
 from headwind.format import (
     arm_name,
     as_written,
-    blocks_text,
     counted,
     duration,
     listed,
     network_settings,
+    override_settings,
     override_texts,
+    planned_text,
+    program_settings,
     served_text,
 )
 from headwind.model import Condition, Matrix
@@ -35,15 +38,16 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """Different conditions of the same name: each with its description and the indices of its runs."""
+    """Different conditions or arms of the same name: each with its description and the indices of its runs."""
 
-    condition_id: str
+    noun: str  # "condition" or "protocol"
+    name: str
     kinds: tuple[tuple[str, tuple[int, ...]], ...]
 
 
 def differing_facts(runs: Sequence[RunData]) -> list[Fact]:
     """Settings first, then lasting facts of the environment; only those that differ."""
-    settings = [dict(_settings(data.matrix)) for data in runs]
+    settings = [dict(_settings(data.searched or data.matrix)) for data in runs]
     environments = [
         {f"environment {ARROW} {name}": value for name, value in named_facts(data.environment).items()} for data in runs
     ]
@@ -51,7 +55,8 @@ def differing_facts(runs: Sequence[RunData]) -> list[Fact]:
     for data, known in zip(runs, facts, strict=True):
         known["conditions not in all runs"] = _own_conditions(data, runs)
     names = dict.fromkeys([name for known in (*settings, *facts) for name in known])
-    found = [Fact(name, tuple(known.get(name, NOT_NOTED) for known in facts)) for name in names]
+    absent = {name: "none" for known in settings for name in known}  # such as of a server that a run does not have
+    found = [Fact(name, tuple(known.get(name, absent.get(name, NOT_NOTED)) for known in facts)) for name in names]
     return [fact for fact in found if len(set(fact.values)) > 1]
 
 
@@ -60,7 +65,14 @@ def _settings(matrix: Matrix) -> Iterator[tuple[str, str]]:
     repeat, check = matrix.repeat, matrix.selfcheck
     yield "protocols", ", ".join(map(arm_name, matrix.arms))
     yield "overrides", "; ".join(override_texts(matrix.arms)) or "none"
-    yield "blocks", blocks_text(repeat)
+    pairs = sorted(f"{arm_name(new)} against {arm_name(base)}" for new, base in matrix.compare)
+    yield "comparisons", ", ".join(pairs) or "every pair"
+    for server in matrix.servers:
+        for key, value in (program_settings(server.program) if server.program else {}).items():
+            yield f"server {server.name} {ARROW} {key}", value
+    site = matrix.content
+    yield "content", f"{counted(len(site.files), 'file')}, sha256 {site.sha256[:12]}" if site else "none"
+    yield "blocks", planned_text(matrix)
     yield "time budget", "none" if repeat.budget_s is None else duration(repeat.budget_s)
     yield "judged metrics", ", ".join(matrix.judge) if matrix.judge is not None else "default"
     yield "margin", as_written("margin_ratio", repeat.margin_ratio)
@@ -82,26 +94,31 @@ def _own_conditions(data: RunData, runs: Sequence[RunData]) -> str:
     return f"{counted(len(own), 'condition')}: {listed(own, NAMED_CONDITIONS)}" if own else "none"
 
 
-def conditions_apart(runs: Sequence[RunData]) -> list[Apart]:
-    """Every name that belongs to more than one condition: their results cannot be compared."""
-    found: dict[str, dict[Condition, list[int]]] = {}
+def kept_apart(runs: Sequence[RunData]) -> list[Apart]:
+    """Every name that belongs to more than one condition or arm: their results cannot be compared."""
+    found: dict[tuple[str, str], dict[Condition | Arm, list[int]]] = {}
     for place, data in enumerate(runs):
         for condition in data.matrix.conditions:
-            found.setdefault(condition.id, {}).setdefault(condition, []).append(place)
+            found.setdefault(("condition", condition.id), {}).setdefault(condition, []).append(place)
+        for arm in data.matrix.arms:
+            found.setdefault(("protocol", arm_name(arm)), {}).setdefault(arm, []).append(place)
     return [
-        Apart(name, tuple((describe(condition), tuple(places)) for condition, places in kinds.items()))
-        for name, kinds in found.items()
+        Apart(noun, name, tuple((describe(item), tuple(places)) for item, places in kinds.items()))
+        for (noun, name), kinds in found.items()
         if len(kinds) > 1
     ]
 
 
-def describe(condition: Condition) -> str:
-    """Network and workload of a condition, each value to the last digit."""
+def describe(item: Condition | Arm) -> str:
+    """Network and workload of a condition, or the settings of an arm and its server; each value to the last digit."""
+    if isinstance(item, Arm):
+        program = program_settings(item.server.program) if item.server.program else {}
+        return ", ".join(f"{key} {value}" for key, value in {**override_settings(item), **program}.items())
     network = [
         f"{arrow} {key} {value}"
         for direction, arrow in ARROWS.items()
-        for key, value in network_settings(condition.profile, direction, as_written).items()
+        for key, value in network_settings(item.profile, direction, as_written).items()
     ]
-    load = condition.workload
+    load = item.workload
     text = f"{', '.join(network) or 'unimpaired'}; {load.brief()}.{served_text(load)}"
     return text.removesuffix(".")

@@ -25,7 +25,7 @@ from headwind.report.compare.agreement import (
     rest,
 )
 from headwind.report.compare.comparison import Comparison, changes_between
-from headwind.report.compare.differences import conditions_apart, differing_facts
+from headwind.report.compare.differences import differing_facts, kept_apart
 from headwind.report.html import charts, templating
 from headwind.report.html.pictures import heading, interval_domain, limit, trial_mark
 from headwind.report.times_table import Row, summary_table
@@ -114,7 +114,7 @@ def render_several(runs: Sequence[RunData], generated_at_s: float) -> str:
         members=members,
         groups=groups,
         facts=differing_facts(runs),
-        apart=conditions_apart(runs),
+        apart=kept_apart(runs),
         summary=list(_summary(members, groups, changed)),
         method=list(_method(members)),
         conditions=_conditions(members),

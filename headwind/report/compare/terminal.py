@@ -10,20 +10,15 @@ from headwind.report.compare.agreement import (
     certainty,
     change_figures,
     change_word,
-    headline,
-    machine_sentences,
-    only_sentences,
-    outcome,
-    rest,
     toward_changed,
 )
 from headwind.report.compare.comparison import Comparison, warnings
+from headwind.report.compare.sentences import following, leading
 from headwind.verdicts.changes import ArmChange, Change, RatioChange
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-ABSOLUTE = "by absolute values"
 TONES = {-1: "bold red", 1: "bold green", 0: ""}
 
 
@@ -34,25 +29,15 @@ def print_changes(comparison: Comparison, console: Console) -> None:
     """
     from rich.text import Text
 
-    found, runs = comparison.found, (comparison.before.id, comparison.after.id)
-    kinds = [("", found.ratios), (f"{ABSOLUTE}: ", found.arms)][: 2 if comparison.absolute else 1]
-
     def print_line(line: str, style: str = "") -> None:
         console.print(Text(clean(line), style=style))
 
-    for kind, changes in kinds:
-        print_line(headline(changes, *runs, "absolute value") if kind else headline(changes, *runs), "bold")
-    for line in outcome(found):
+    for line in leading(comparison):
         print_line(line, "bold")
-    _print_table(found.ratios, console)
+    _print_table(comparison.found.ratios, console)
     if comparison.absolute:
-        _print_table(found.arms, console)
-    for sentence in machine_sentences(found, is_same_setup=comparison.is_same_setup):
-        print_line(sentence + ("" if comparison.absolute else "; not counted (--absolute counts it)"))
-    for kind, changes in kinds:
-        for line in rest(changes, found.fewest):
-            print_line(f"{kind}{line}")
-    for line in filter(None, (*only_sentences(comparison.only), comparison.same_seed)):
+        _print_table(comparison.found.arms, console)
+    for line in following(comparison):
         print_line(line)
     for warning in warnings(comparison.before, comparison.after):
         print_line(f"! {warning}", "yellow")

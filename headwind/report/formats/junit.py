@@ -3,7 +3,7 @@
 A test suite is a condition, a test case an arm of it or a self-check:
 
 - an arm passes if its network was proven in every trial. It fails if the network of a trial was not, is an error if a
-  trial remains a lab error, and is skipped if no trial ran;
+  trial remains a lab error, and is skipped if no trial was completed;
 - a self-check fails if the lab detected a difference that does not exist, or missed one that does, and is skipped while
   it is open;
 - the first suite has the run itself: an error if it was interrupted or failed, a failure with the reasons if its exit
@@ -87,15 +87,18 @@ def _arm(suite: ET.Element, data: RunData, condition: Condition, arm: Arm) -> No
     results = latest_of(attempts)
     took_s = sum(sum(result.phases_s.values()) for result in attempts)
     case = _case(suite, f"{arm.name}: the network was the requested one", took_s)
-    broken, unproven, never = (_of(results, kind) for kind in (Outcome.LAB_ERROR, Outcome.INVALID, Outcome.SKIPPED))
-    broken = [result for result in broken if not was_stopped(result)]  # reported by the case of the run
+    own = [result for result in results if not was_stopped(result)]  # the case of the run reports the others
+    broken, unproven, never = (
+        [result for result in own if result.outcome is outcome]
+        for outcome in (Outcome.LAB_ERROR, Outcome.INVALID, Outcome.SKIPPED)
+    )
     if broken:
         _mark(case, ERROR, f"lab error in {len(broken)} of {counted(len(results), 'trial')}", _lines(broken + unproven))
     elif unproven:
         message = f"the network of {len(unproven)} of {counted(len(results), 'trial')} was not verified"
         _mark(case, FAILURE, message, _lines(unproven))
-    elif len(never) == len(results):
-        _mark(case, SKIPPED, "no trial ran")
+    elif len(never) == len(own):
+        _mark(case, SKIPPED, "no trial was completed")
     tally = Counter(map(outcome_text, results))
     tally_text = ", ".join(f"{tally[word]} {word}" for word in (*Outcome, STOPPED_WITH_RUN) if tally[word])
     unfinished = [result for result in results if result.outcome in DATA_OUTCOMES - {Outcome.OK}]
@@ -110,10 +113,6 @@ def _together(suite: ET.Element, data: RunData, condition: Condition) -> None:
         case = _case(suite, "all trials together: the network was the requested one")
         if doubts := [question.text for question in questions if not question.passed]:
             _mark(case, FAILURE, doubts[0], doubts)
-
-
-def _of(results: Sequence[Result], outcome: Outcome) -> list[Result]:
-    return [result for result in results if result.outcome is outcome]
 
 
 def _lines(results: Sequence[Result]) -> list[str]:
