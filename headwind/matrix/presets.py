@@ -77,7 +77,7 @@ NETWORKS: Mapping[str, Network] = {
         "RFC 2488, section 2: up to 279.0 ms for one hop; the rates are the FCC's benchmark of broadband of 2015",
     ),
     "bursts": Network(
-        "bursty loss: 6.4 % on average, in bad spells of ten packets",
+        "bursty loss: 6.45 % on average, in bad spells of ten packets",
         {"downlink": {"delay": "20ms", "loss": {"gemodel": {"p": "1%", "r": "10%", "bad": "70%", "good": "0.1%"}}},
          "uplink": {"delay": "20ms"}},
         "the example of netem's Gilbert-Elliott model, p 1 %, r 10 %, 1-h 70 %, 1-k 0.1 % (Salsano et al., NetemCLG, "
