@@ -5,6 +5,7 @@ Each browser has a folder with its image and its agent, which drives it.
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import signal
@@ -30,6 +31,7 @@ START_S = 20.0  # longest time until a started browser answers
 LOOK_AFTER_S = 0.05  # into the run: the sockets are there, and there is time to look at them
 COLLECT_S = 4.0  # longest time that a page takes to report its timing
 CLOSE_S = 2.0  # longest time that a browser takes to close a page; with COLLECT_S below the lab's patience
+CLOCK_S = 0.05  # between a browser's clock and this agent's
 DOWNLOAD = "it is a download, and no document"
 FILM = "film"  # in the logs: what the window showed, a picture whenever it changed
 
@@ -70,6 +72,7 @@ class Loading:
     """How the load of a page went."""
 
     url: str
+    started_at: float = 0.0  # s since the epoch
     took_s: float = 0.0  # by this agent's clock, until the load event or the end
     is_begun: bool = False  # the document has come, or cannot come
     is_loaded: bool = False
@@ -202,7 +205,7 @@ def load(
 
     `look` is called LOOK_AFTER_S later, and in steps that double until it has found something.
     """
-    seen, start = Loading(url), time.monotonic()
+    seen, start = Loading(url, time.time()), time.monotonic()
     pause_s = LOOK_AFTER_S
     look_at = start + pause_s if look else start + timeout_s
     try:
@@ -223,7 +226,10 @@ def load(
 
 
 def collect(browser: Browser, page: Page, seen: Loading) -> dict[str, Any]:
-    """The timing of a page; empty if it has none, and then `seen` has the reason. Raises BrowserGone."""
+    """The timing of a page; empty if it has none, and then `seen` has the reason. Raises BrowserGone.
+
+    The reason is empty if the document did not come in time: that of before the load is still there.
+    """
     deadline = time.monotonic() + COLLECT_S
     script = collecting(at_once=not seen.is_loaded)
     number, is_again = browser.ask(page, script), False
@@ -239,6 +245,8 @@ def collect(browser: Browser, page: Page, seen: Loading) -> dict[str, Any]:
             browser.explain(seen, page)
             return {}
         if found is not None:
+            if seen.timed_out and found.get("origin", math.inf) < (seen.started_at - CLOCK_S) * 1000:
+                return {}
             if found.get("url") == seen.url:
                 if browser.logs:
                     date_frames(browser.logs, found["origin"])

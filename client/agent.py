@@ -38,6 +38,7 @@ LEASH = ("setpriv", "--pdeathsig", "KILL", "stdbuf", "-oL")
 PATCH = Path(__file__).with_name("h2load.patch")
 COMPETITION = Competition()
 GRACE_S = 1.0  # between SIGTERM and SIGKILL
+START_S = 0.02  # a program's clock begins 5 to 15 ms after its start: one that is stopped had the timeout by its own
 LOOK_AFTER_S = 0.05  # into the run: the sockets are there, and there is time to look at them
 MEMORY = "/dev/shm"  # noqa: S108 - the only place in the container that can be written to
 KEYS, QLOG = "keys.log", "qlog"  # a file and a folder of a captured trial
@@ -90,7 +91,7 @@ def fetch_of(program: str, asked: Mapping[str, Any]) -> Fetch:
 
 
 def run(timeout_s: float, program: str = "h2load", *, captured: bool = False, **asked: Any) -> dict[str, Any]:
-    """Run a fresh `program` for the settings in `asked`, and return the result; kill it after `timeout_s`.
+    """Run a fresh `program` for the settings in `asked`, and return the result; kill it START_S after `timeout_s`.
 
     If it is `captured`, TLS keys and qlogs are kept for the lab (impair/taken.py).
 
@@ -104,7 +105,7 @@ def run(timeout_s: float, program: str = "h2load", *, captured: bool = False, **
         command, started_at = asked_for.command(), time.time()
         with ExitStack() as logging:
             options, variables = logging.enter_context(logged(asked_for)) if captured else ([], {})
-            execution = execute([*command, *options], directory, timeout_s, watch, variables)
+            execution = execute([*command, *options], directory, timeout_s + START_S, watch, variables)
         return {
             "command": command,
             **asdict(execution),
@@ -256,7 +257,7 @@ def info() -> dict[str, Any]:
 
 
 def run_watched(**asked: Any) -> dict[str, Any]:
-    """`run`, and "packet_gap_max_s": the longest time in it without a frame."""
+    """`run`, and "packet_gap_max_s": a lower bound of the longest time in it without a frame."""
     with Silence(agent.HERE.interface.name) as silence, agent.HERE.pulse.along(silence.look), COMPETITION.measured():
         answer = run(**asked)
     return {**answer, "packet_gap_max_s": silence.longest_s}

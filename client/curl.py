@@ -3,8 +3,8 @@
 `python3 -m client.curl PROTOCOL SESSION ORIGIN PATH [discovers]` opens two connections, one after the other, for every
 kind of session: the first fetches TICKET and leaves a session, the second fetches the object and is measured. So a
 process, its libraries and both ends' kernels are as warm for a new session as for a resumed one. It prints a line of
-JSON after each. With `discovers` the first one is over TCP, and the second one follows the offer in its answer
-(Alt-Svc).
+JSON after each, and one when the first line of the measured answer has come: the rest may outlast the trial. With
+`discovers` the first one is over TCP, and the second one follows the offer in its answer (Alt-Svc).
 
 No time limit of libcurl applies: its limit for QUIC handshakes (10 s by default) is raised.
 """
@@ -81,7 +81,8 @@ class Fetch(Libcurl):
     def answer(self, directory: Path, started_at: float) -> dict[str, Any]:
         """The program's output: "prepared" and "measured" as `perform` returns them, if it came that far.
 
-        "began_s" is when the measured connection began, from the start of the program.
+        "began_s" is when the measured connection began, from the start of the program; "first_byte_s" is the time to
+        the first line of its answer, also if the rest did not come. Refused early data are none in the metrics.
         """
         lines = [json.loads(line) for line in (directory / "stdout").read_text().splitlines()]
         report: dict[str, Any] = {name: value for line in lines for name, value in line.items()}
@@ -92,7 +93,7 @@ class Fetch(Libcurl):
         return {
             **report,
             "negotiated": {"alpn": measured.get("alpn")},
-            "metrics": {name: measured[key] for name, key in names.items()} if whole else {},
+            "metrics": {name: max(0, measured[key]) for name, key in names.items()} if whole else {},
             **({} if began_at is None else {"began_s": round(began_at - started_at, 6)}),
         }
 
@@ -132,8 +133,12 @@ def _handle(protocol: str) -> Any:
     return handle
 
 
-def perform(handle: Any, url: str, take: Any = lambda _: None) -> dict[str, Any]:
+def perform(
+    handle: Any, url: str, take: Any = lambda _: None, came: Callable[[float], None] = lambda _: None
+) -> dict[str, Any]:
     """Fetch `url`, handing its bytes to `take`: status, alpn, bytes, early_bytes, error, and times in seconds.
+
+    `came` gets the time of the first line as soon as it is there.
 
     Times count from the call: `ttfb_s` until the first line of the answer, `total_s` until its last byte,
     `handshake_s` until libcurl had a connection to send the request on. `error` is empty on success.
@@ -146,6 +151,7 @@ def perform(handle: Any, url: str, take: Any = lambda _: None) -> dict[str, Any]
     def begin(_: bytes) -> None:
         if not first_s:
             first_s.append(time.perf_counter() - start)
+            came(first_s[0])
 
     def receive(data: bytes) -> None:
         nonlocal count
@@ -281,18 +287,20 @@ def _pause_s(wanted_ms: int) -> float:
 def _transfer(handle: Any, error: str) -> dict[str, Any]:
     """The result of a transfer, with its times in seconds since it was handed to libcurl; `error` is empty on success.
 
-    `start_s`: when its request was sent; `done_s`: when its last byte was read; `handshake_s`: when the connection that
-    it opened was ready, None if it opened none.
+    `start_s`: when its request was sent; `done_s`: when its last byte was read; `opened_s`: when it opened a
+    connection, and `handshake_s`: how long that took to be ready; both None if it opened none.
     """
     import pycurl
 
-    opened = handle.getinfo(pycurl.NUM_CONNECTS) > 0
+    opens = handle.getinfo(pycurl.NUM_CONNECTS) > 0
+    # Both include the wait for a free connection. The server is given by its address: looking it up takes no time.
+    opened_s, ready_s = handle.getinfo(pycurl.NAMELOOKUP_TIME), handle.getinfo(pycurl.APPCONNECT_TIME)
     return {
         "status": handle.getinfo(pycurl.RESPONSE_CODE), "alpn": SPOKEN.get(handle.getinfo(pycurl.INFO_HTTP_VERSION)),
         "bytes": int(handle.getinfo(pycurl.SIZE_DOWNLOAD)), "header_bytes": handle.getinfo(pycurl.HEADER_SIZE),
         "error": error, "start_s": handle.getinfo(pycurl.PRETRANSFER_TIME),
         "first_byte_s": handle.getinfo(pycurl.STARTTRANSFER_TIME), "done_s": handle.getinfo(pycurl.TOTAL_TIME),
-        "handshake_s": handle.getinfo(pycurl.APPCONNECT_TIME) if opened else None,
+        "opened_s": opened_s if opens else None, "handshake_s": max(0.0, ready_s - opened_s) if opens else None,
     }  # fmt: skip
 
 
@@ -313,7 +321,7 @@ def main(protocol: str, session: str, origin: str, path: str, discovers: str = "
     _say({"prepared": prepared, "began_at": time.time()})
     if not prepared["error"]:
         handle.setopt(pycurl.SSL_SESSIONID_CACHE, int(session != "new"))
-        _say({"measured": perform(handle, f"{origin}{path}")})
+        _say({"measured": perform(handle, f"{origin}{path}", came=lambda s: _say({"first_byte_s": round(s, 6)}))})
 
 
 def _say(message: Mapping[str, Any]) -> None:

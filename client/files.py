@@ -109,16 +109,17 @@ def metrics(rows: Sequence[Mapping[str, Any]], count: int) -> dict[str, float]:
     succeeded = [row for row in rows if _is_right(row)]
     total_s, body_bytes = max(row["done_s"] for row in rows), sum(row["bytes"] for row in rows)
     took = sorted(row["done_s"] - row["start_s"] for row in rows if not row["error"])
-    first = [row["first_byte_s"] for row in rows if not row["error"]]
     connects = [row["handshake_s"] for row in rows if row["handshake_s"]]
-    found = {
-        "total_s": total_s, "requests_per_s": count / total_s, "goodput_bps": body_bytes * 8 / total_s,
+    found: dict[str, float] = {
         "requests_succeeded": len(succeeded), "requests_failed": count - len(succeeded), "bytes_body": body_bytes,
         "bytes_total": body_bytes + sum(row["header_bytes"] for row in rows),
     }  # fmt: skip
+    if took:  # else the time is that of giving up
+        found |= {"total_s": total_s, "requests_per_s": len(succeeded) / total_s}
+        found["goodput_bps"] = body_bytes * 8 / total_s
     if len(succeeded) == count:
         found["mean_done_s"] = round(statistics.fmean(row["done_s"] for row in succeeded), 6)
-    for name, values in (("request_p50_s", took), ("ttfb_p50_s", first), ("connect_p50_s", connects)):
+    for name, values in (("request_p50_s", took), ("ttfb_p50_s", first_bytes(rows)), ("connect_p50_s", connects)):
         if values:
             found[name] = round(statistics.median(values), 6)
     for name, share in (("request_p95_s", 0.95), ("request_p99_s", 0.99)):
@@ -127,14 +128,20 @@ def metrics(rows: Sequence[Mapping[str, Any]], count: int) -> dict[str, float]:
     return found
 
 
+def first_bytes(rows: Sequence[Mapping[str, Any]]) -> list[float]:
+    """The time from the opening of each connection to its first byte, sorted: that of the transfer that opened it."""
+    opening = (row for row in rows if row["handshake_s"] and not row["error"])
+    return sorted(round(row["first_byte_s"] - row["opened_s"], 6) for row in opening)
+
+
 def samples(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
-    """Columns with one entry for each transfer that ended, in that order; connect_s has one for each connection."""
+    """Columns with one entry for each transfer that ended, in that order; connect_s and ttfb_s for each connection."""
     return {
         "request_start_s": [round(row["start_s"], 6) for row in rows],
         "request_took_s": [round(max(0.0, row["done_s"] - row["start_s"]), 6) for row in rows],
         "request_status": [FAILED if row["error"] else row["status"] for row in rows],
         "connect_s": sorted(round(row["handshake_s"], 6) for row in rows if row["handshake_s"]),
-        "ttfb_s": sorted(round(row["first_byte_s"], 6) for row in rows if not row["error"]),
+        "ttfb_s": first_bytes(rows),
     }
 
 

@@ -24,6 +24,7 @@ from client.files import Report, interpret
 
 Arrivals = list[list[list[int]]]
 MOST_RECONNECTS = 20
+FIRST = ("start_s", "first_byte_s", "opened_s")
 PARTIAL = 206  # the status of a part (RFC 9110, section 15.3.7)
 
 
@@ -73,6 +74,7 @@ def columns(rows: Sequence[Mapping[str, Any]], path: str) -> dict[str, list[Any]
     return {
         "request_sent_s": [round(row["start_s"], 6) for row in rows],
         "request_first_byte_s": [round(row["first_byte_s"], 6) for row in rows],
+        "request_connect_start_s": [round(row["opened_s"] or 0.0, 6) for row in rows],
         "request_connect_s": [round(row["handshake_s"] or 0.0, 6) for row in rows],
         "request_protocol": [row["alpn"] or "" for row in rows],
         "request_bytes": [row["bytes"] for row in rows],
@@ -90,7 +92,7 @@ def arrivals_in(text: str) -> Arrivals:
 
 
 def reconnects_in(text: str) -> Iterator[int]:
-    """The number of new connections that each transfer took after its first one."""
+    """The number of connections that each transfer opened in place of broken ones."""
     for line in text.splitlines(keepends=True):
         if line.endswith("\n"):
             yield json.loads(line).get("reconnects", 0)
@@ -143,12 +145,17 @@ class Downloads:
             _say({"began_at": time.time()})
 
     def _take(self, stream: int, transfer: Mapping[str, Any]) -> None:
-        """Print a transfer that is whole, as one with its earlier connections; keep one that broke."""
+        """Print a transfer that is whole, as one with its earlier connections; keep one that broke.
+
+        Its request and first byte, and their connection, are the first that brought one.
+        """
         earlier, later_s = self._earlier.get(stream), self.begun[-1] - self.begun[0]
-        found = {**transfer, "done_s": transfer["done_s"] + later_s, "bytes": self.counts[stream].total()}
+        found = {**transfer, "bytes": self.counts[stream].total()}
+        found |= {name: transfer[name] + later_s for name in (*FIRST, "done_s") if transfer[name]}
         if earlier:
-            found |= {name: earlier[name] for name in ("start_s", "first_byte_s", "handshake_s")}
-            found["reconnects"] = earlier.get("reconnects", 0) + 1
+            found |= {name: earlier[name] for name in (*FIRST, "handshake_s") if earlier["first_byte_s"]}
+            is_opener = bool(transfer["handshake_s"])  # others share its connection
+            found["reconnects"] = earlier.get("reconnects", 0) + is_opener
             found["status"] = 200 if transfer["status"] == PARTIAL else transfer["status"]
         if found["error"]:
             self.broken[stream] = found

@@ -83,7 +83,9 @@ CPU_TIMES = tuple(
 )
 SERVER_TIME = CPU_TIMES[-1]
 MEMORY = Metric("server_memory_bytes", "peak memory of the server's processes", "server memory", "bytes", use=Use.SHOWN)
-# Network use of any workload, and its pauses, from the hosts' counters.
+# Network use of any workload, and its pauses, from the hosts' counters. A gap may be longer by the time between two
+# looks at them, twice (impair/endpoint/packet_gap.py): 0 is no gap above that.
+GAP_ERROR_S = 0.1
 PACKET_GAP = Metric("packet_gap_max_s", "longest time without a packet", "longest packet gap", "s")
 WIRE_PACKETS = Metric("wire_packets", "packets sent by both ends", "packets")
 WIRE_BYTES = Metric("wire_bytes", "bytes sent by both ends, with all headers", "wire bytes")

@@ -15,7 +15,7 @@ from headwind.metric import Metric, Use, Workload
 from headwind.servers import Server
 from headwind.settings import UNLIMITED, Settings, TrialRules
 from headwind.site import Site
-from impair.profile import Changes, Direction, Link, Loss, Profile, Spells, Steps
+from impair.profile import Changes, Clock, Direction, Link, Loss, Profile, Spells, Steps
 from impair.trace import Trace
 
 CPU_BOUND = "CPU-bound"  # start of a trial's warning that CPUs limited it
@@ -50,10 +50,10 @@ class Condition:
 
         Several streams wait for each other at a `rate`: the server sends them in turns, which may take seconds. Such
         pauses cannot be distinguished from those that a loss causes (measured: 50 stream-seconds for one lost packet
-        that blocked one stream for 0.25 s).
+        that blocked one stream for 0.25 s). A schedule with the clock `trial` begins before the client's own clock.
         """
         takes_turns = self.workload.size() > 1 and any(link.rate for link in self.profile.links(Direction.DOWNLINK))
-        return self.drops_by_a_change and not takes_turns
+        return self.drops_by_a_change and not takes_turns and self.profile.clock is Clock.PACKET
 
     @property
     def drops_by_a_change(self) -> bool:

@@ -92,7 +92,7 @@ def observed(result: Result | None, metric: Metric) -> Observed | None:
     if result.outcome is not Outcome.TIMEOUT:
         return NOTHING
     if metric.unfinished is Unfinished.ABOVE_TIMEOUT and result.lower_bound_s:
-        return Observed.unfinished(result.lower_bound_s)
+        return Observed.unfinished(result.metrics.get(metric.low_key, result.lower_bound_s))
     if metric.unfinished is Unfinished.BOUNDED:
         return Observed(result.metrics.get(metric.low_key, 0.0), result.metrics.get(metric.high_key, math.inf))
     return NOTHING

@@ -44,7 +44,7 @@ from headwind.servers import SERVERS, Server
 from headwind.settings import Settings, Windows
 from headwind.site import Site
 from headwind.workloads import KEYS, KINDS, PLAIN
-from impair.profile import Direction
+from impair.profile import Clock, Direction
 
 USUALLY_JUDGED = tuple(metric.key for metric in KINDS[PLAIN].judged(None))
 JUDGEABLE = list(dict.fromkeys(
@@ -300,8 +300,9 @@ class MatrixKeys(Keys):
             judged = condition.workload.judged(self.judge)
             if judged and not condition.possible(judged):
                 name, metric = quoted(condition.profile.name), judged[0].key
-                lossless = f"no change of {name} drops packets of the downlink"
-                why = f"{name} has a `rate`" if condition.drops_by_a_change else lossless
+                why = f"no change of {name} drops packets of the downlink"
+                if condition.drops_by_a_change:
+                    why = f"{name} has {'a `rate`' if condition.profile.clock is Clock.PACKET else '`clock: trial`'}"
                 message = f"{quoted(metric)} is judged alone, and {why}"
                 hint = f"add {quoted(condition.workload.primary().key)}, or list the pairs you want under `conditions`"
                 yield Slip(("judge",), Mistake(message, hint))

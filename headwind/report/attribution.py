@@ -16,7 +16,7 @@ from functools import partial
 
 from headwind.arm import Arm
 from headwind.format import arm_name, enumerated, measured
-from headwind.metric import CPU_TIMES, PACKET_GAP, WIRE_BYTES, WIRE_DOWN_BYTES, Metric
+from headwind.metric import CPU_TIMES, GAP_ERROR_S, PACKET_GAP, WIRE_BYTES, WIRE_DOWN_BYTES, Metric
 from headwind.model import Condition, Outcome, Result
 from headwind.proof.windows import LIMITED
 from headwind.report.certainty import Certainty, certainty_of, verdict_of
@@ -192,7 +192,7 @@ def account_of(condition: Condition, rows: Rows, winner: Arm, loser: Arm) -> Acc
     difference_s = statistics.median(_lost(pairs, total))
     account = partial(Account, loser, difference_s, is_partial=len(pairs) < len(both))
     if difference_s > 0:
-        for name, seconds, least in _causes(condition):
+        for name, seconds, least in _causes(condition, difference_s):
             if (share := _carried(pairs, total, seconds, least)) is not None:
                 return account(cause=name, share=share)
         window = _window([slow for _, slow in pairs])
@@ -231,14 +231,18 @@ def _carried(pairs: Pairs, total: Seconds, part: Seconds, least: float) -> float
     return share if is_carried else None
 
 
-def _causes(condition: Condition) -> Iterator[tuple[str, Seconds, float]]:
-    """Possible causes of a longer trial, the surest first: name, seconds, and minimum share of the total."""
+def _causes(condition: Condition, difference_s: float) -> Iterator[tuple[str, Seconds, float]]:
+    """Possible causes of a longer trial, the surest first: name, seconds, and minimum share of the total.
+
+    A difference that is smaller than the error of packet gaps cannot be attributed to them.
+    """
     workload = condition.workload
     if workload.handshake:
         yield f"the {handshake_name(workload)}", _of(workload.handshake[-1]), 0.0
     if workload.resumes:
         return  # the other counters include the earlier connection, which leaves the session
-    yield "the longest time without a packet", _of(PACKET_GAP), 0.0
+    if difference_s >= GAP_ERROR_S:
+        yield "the longest time without a packet", _of(PACKET_GAP), 0.0
     for direction in Direction:
         if (rate := condition.profile.link(direction).rate) and not condition.profile.changes(direction):
             yield f"sending more bytes at the {direction.value}'s rate", _sending(direction, rate.rate_bps), BUSY

@@ -9,7 +9,18 @@ from dataclasses import dataclass
 
 from headwind.arm import Arm
 from headwind.format import NOTHING, measured, observed_text
-from headwind.metric import CPU_TIMES, MEMORY, PACKET_GAP, RETRANSMITS, RTOS, WIRE_BYTES, WIRE_PACKETS, Metric, Workload
+from headwind.metric import (
+    CPU_TIMES,
+    GAP_ERROR_S,
+    MEMORY,
+    PACKET_GAP,
+    RETRANSMITS,
+    RTOS,
+    WIRE_BYTES,
+    WIRE_PACKETS,
+    Metric,
+    Workload,
+)
 from headwind.model import Condition, Outcome, Result
 from headwind.observed import Observed, from_best, median, observed, typical
 from headwind.run.data import is_data
@@ -76,6 +87,8 @@ def track_of(condition: Condition, rows: Rows, arm: Arm) -> Track:
 
 def _figure(metric: Metric, value: float | None) -> str:
     """A figure as text; counts without decimals."""
+    if metric is PACKET_GAP and value == 0.0:
+        return f"< {measured(metric.key, GAP_ERROR_S)}"
     return f"{math.floor(value + 0.5):,}" if value is not None and not metric.unit else measured(metric.key, value)
 
 

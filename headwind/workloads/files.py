@@ -18,6 +18,7 @@ from headwind.matrix.mistakes import Slip, raise_any
 from headwind.matrix.units import Mistake, quoted
 from headwind.matrix.workload import DelayedKeys
 from headwind.metric import Workload
+from headwind.workloads.h2load import TOTAL
 from headwind.workloads.objects import AS_BROWSERS, Objects
 from servers.objects import after
 
@@ -53,7 +54,7 @@ class Files(Objects):
     def bounds(self, answer: Mapping[str, Any], timeout_s: float) -> dict[str, float]:
         """Bounds as those of h2load, and of the total time: times begin a moment after the program's start."""
         had_s = timeout_s - answer.get("began_s", 0.0)
-        return {"timeout_s": had_s, **super(Files, self).bounds(answer, had_s)}
+        return {TOTAL.low_key: had_s, **super(Files, self).bounds(answer, had_s)}
 
     def least(self) -> tuple[int, int]:
         """Rounds of the busiest connection, and bytes of all files."""

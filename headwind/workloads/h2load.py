@@ -142,7 +142,7 @@ class H2load(Workload):
         ends = {DONE.low_key: (math.fsum(done_s for done_s, _ in answered) + missing * timeout_s) / n}
         times = reached(self.requests, [done_s for done_s, _ in answered])
         for metric in PROGRESS.values():
-            ends[metric.low_key] = min(times.get(metric.key, timeout_s), timeout_s)
+            ends[metric.low_key] = times.get(metric.key, timeout_s)
             if metric.key in times:
                 ends[metric.high_key] = ends[metric.low_key]
         if len(answered) > n / 2:

@@ -9,8 +9,9 @@ from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, Literal, cast
+from typing import Annotated, Any, ClassVar, Literal, Self, cast
 
+from headwind.arm import BROWSER_CONNECTIONS
 from headwind.browsers import BROWSERS, CHROMIUM
 from headwind.format import counted
 from headwind.matrix import values
@@ -89,6 +90,11 @@ class PageLoad(Discovering):
     visit: str = field(default=Visit.FIRST.value, kw_only=True)
     isolation: str = field(default=Isolation.CONTEXT.value, kw_only=True)
     discovery: str = field(default=Discovery.FORCED.value, kw_only=True)
+    connections: int = field(default=0, kw_only=True)  # that the browser opens at most; 0: no protocol is known yet
+
+    def over(self, protocol: str) -> Self:
+        """The workload over a protocol: only HTTP/3 can be discovered, and HTTP/1.1 has several connections."""
+        return replace(super(PageLoad, self).over(protocol), connections=BROWSER_CONNECTIONS[protocol])
 
     @property
     def is_repeat(self) -> bool:
@@ -172,9 +178,12 @@ class PageLoad(Discovering):
     def bounds(self, answer: Mapping[str, Any], timeout_s: float) -> dict[str, float]:
         """First byte and first paint if the page had them; the timeout as lower bound of all that it had not.
 
-        The largest paint so far is a lower bound: a larger one may have followed.
+        The largest paint so far is a lower bound: a larger one may have followed. None if the document came and could
+        not report, because a script did not end: then nothing is known of what it had.
         """
         metrics = answer.get("metrics") or {}
+        if answer.get("error"):
+            return {}
         ends = {LAST.low_key: timeout_s, LARGEST.low_key: min(metrics.get(LARGEST.key, timeout_s), timeout_s)}
         for metric in (FIRST, PAINT):
             ends[metric.low_key] = min(metrics.get(metric.key, timeout_s), timeout_s)
@@ -205,8 +214,9 @@ class PageLoad(Discovering):
         return float(self.requests)
 
     def at_once(self) -> tuple[int, int]:
-        """Connections, and concurrent requests on each, as over HTTP/2."""
-        return 1, max(1, self.requests - 1)
+        """Connections, and concurrent requests on each; before a protocol is known, as over HTTP/2."""
+        several = max(1, self.requests - 1)
+        return (min(self.connections, several), 1) if self.connections > 1 else (1, several)
 
     @classmethod
     def method(cls) -> str:

@@ -6,7 +6,7 @@ show, and which streams stood still when a packet was lost.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal
@@ -61,15 +61,14 @@ class Streams(Objects):
     def after_loss(self, answer: Mapping[str, Any], losses: Sequence[Losses]) -> dict[str, float]:
         """Stream-seconds blocked for each packet that was lost, and the number of streams that were; see `blocks`.
 
-        Losses during which no stream was in progress are left out: nothing is known of them.
+        Losses during which no stream was in progress are left out: nothing is known of them. So are those that dropped
+        no packet.
         """
-        found, lost = [], 0
-        for each in losses:
-            if own := blocks(answer.get("arrivals") or (), each):
-                found += own
-                lost += each.packets
-        if lost <= 0:
+        streams = [[moment / 1000 for moment, _ in stream] for stream in answer.get("arrivals") or ()]
+        met = [each for each in losses if each.packets > 0 and any(_is_in_progress(each, own) for own in streams)]
+        if not met:
             return {}
+        found, lost = [blocks(moments, met) for moments in streams], sum(each.packets for each in met)
         return {BLOCKED.key: sum(found) / lost, BLOCKED_STREAMS.key: sum(block_s > 0 for block_s in found)}
 
     def asked(self) -> dict[str, Any]:
@@ -84,7 +83,7 @@ class Streams(Objects):
     def bounds(self, answer: Mapping[str, Any], timeout_s: float) -> dict[str, float]:
         """Bounds as those of h2load, and of the total time: times begin a moment after the program's start."""
         had_s = timeout_s - answer.get("began_s", 0.0)
-        return {"timeout_s": had_s, **super(Streams, self).bounds(answer, had_s)}
+        return {TOTAL.low_key: had_s, **super(Streams, self).bounds(answer, had_s)}
 
     def processors(self) -> int:
         """CPUs that the client can use."""
@@ -109,25 +108,34 @@ class Streams(Objects):
         return super(Streams, self)._brief(protocols).replace("object", "stream", 1)
 
 
-def blocks(arrivals: Sequence[Sequence[Sequence[int]]], lost: Losses) -> list[float]:
-    """How long each stream in progress stood still because of a loss, beyond its usual pauses, in seconds.
+def _is_in_progress(lost: Losses, moments: Sequence[float]) -> bool:
+    """Whether payload of a stream came before and after the beginning of a loss."""
+    return bool(moments) and moments[0] < lost.from_s < moments[-1]
 
-    `arrivals` as client/streams.py notes them. A stream is in progress if payload of it came before and after the
-    beginning of the loss. Around a loss are AROUND_S, or two latencies if that is longer: the path still delivers what
-    it held. Each pause that ends after the beginning and begins before the time around the end is counted, less the
-    longest one that lies in the time around before the beginning; at least LEAST_S, else 0.
+
+def blocks(moments: Sequence[float], losses: Iterable[Losses]) -> float:
+    """How long a stream stood still because of losses, beyond its usual pauses, in seconds.
+
+    `moments` are those at which payload of it came; losses before or after them are left out. Around a loss are
+    AROUND_S, or two latencies if that is longer: the path still delivers what it held. Each pause that ends after the
+    beginning and begins before the time around the end is counted once, however many losses are in it, less the longest
+    usual one; at least LEAST_S, else 0. Usual are pauses in the time around before the beginning that no earlier loss
+    caused.
     """
-    found, around_s = [], max(AROUND_S, 2 * lost.latency_s)
-    for stream in arrivals:
-        moments = [moment / 1000 for moment, _ in stream]
-        if not moments or not moments[0] < lost.from_s < moments[-1]:
+    pauses = [(begun, ended - begun) for begun, ended in pairwise(moments)]
+    found: dict[float, float] = {}  # by the beginning of the pause
+    for lost in losses:
+        if not _is_in_progress(lost, moments):
             continue
-        pauses = [(begun, ended - begun) for begun, ended in pairwise(moments)]
+        around_s = max(AROUND_S, 2 * lost.latency_s)
         first_s, last_s = lost.from_s - around_s, lost.until_s + around_s
-        usual_s = max((took for begun, took in pauses if first_s <= begun and begun + took <= lost.from_s), default=0.0)
-        after = (took - usual_s for begun, took in pauses if begun + took > lost.from_s and begun < last_s)
-        found.append(sum(block_s for block_s in after if block_s >= LEAST_S))
-    return found
+        before = (took for begun, took in pauses if first_s <= begun and begun + took <= lost.from_s
+                  and begun not in found)  # fmt: skip
+        usual_s = max(before, default=0.0)
+        for begun, took in pauses:
+            if begun + took > lost.from_s and begun < last_s and took - usual_s >= LEAST_S:
+                found.setdefault(begun, took - usual_s)
+    return sum(found.values())
 
 
 class StreamsKeys(DelayedKeys):

@@ -139,11 +139,16 @@ class Ttfb(Discovering):
         return ""
 
     def bounds(self, answer: Mapping[str, Any], timeout_s: float) -> dict[str, float]:
-        """Lower bounds: the time that the measured connection had; none if it was not opened."""
+        """Lower bounds: the time that the measured connection had; none if it was not opened.
+
+        The time to first byte is known if that came: the rest of the object did not.
+        """
         if "began_s" not in answer:
             return {}
         waited_s = max(0.0, timeout_s - answer["began_s"])
-        return {metric.low_key: waited_s for metric in self.metrics if metric.unfinished is Unfinished.BOUNDED}
+        first_s = answer.get("first_byte_s")
+        known = {} if first_s is None else {FIRST_BYTE.low_key: first_s, FIRST_BYTE.high_key: first_s}
+        return {**{each.low_key: waited_s for each in self.metrics if each.unfinished is Unfinished.BOUNDED}, **known}
 
     def further(self, answer: Mapping[str, Any]) -> dict[str, float]:
         """Whether the request was over HTTP/3, if that is discovered: 1 or 0."""

@@ -57,7 +57,7 @@ TCP_COUNTERS = {  # of TcpExt in /proc/net/netstat
     "loss_probes": "TCPLossProbes",
     "syn_retransmits": "TCPSynRetrans",
     "spurious_rtos": "TCPSpuriousRTOs",
-    "spurious_retransmits": "TCPDSACKRecv",
+    "spurious_retransmits": "TCPDSACKRecvSegs",  # TCPDSACKRecv also counts copies of what was never retransmitted
 }
 SOL_PACKET, PACKET_STATISTICS, PACKET_IGNORE_OUTGOING = 263, 6, 23  # linux/if_packet.h
 ETH_P_ALL, ETH_P_IP = 3, 0x0800

@@ -1,7 +1,8 @@
-"""The longest time in which an interface carried no frame."""
+"""The longest time in which an interface carried no frame, between its first and its last one."""
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Self
 COUNTERS = ("rx_packets", "tx_packets")
 INTERFACES = Path("/sys/class/net")
 NUMBER_BYTES = 32
+LONGEST_END_S = 1.0  # a program that has its last frame ends sooner: a longer silence at the end is the network's
 
 
 class Silence:
@@ -20,10 +22,11 @@ class Silence:
         self._paths = [interfaces / interface / "statistics" / name for name in COUNTERS]
         self._files: list[int] = []  # open all the time: to open one takes longer than to read it
         self._longest_s = 0.0
+        self._since_s = math.inf  # the first look after the last frame: none has come
 
     def __enter__(self) -> Self:
         self._files = [os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in self._paths]
-        self._frames, self._since_s = self._read(), time.monotonic()
+        self._frames, self._looked_s = self._read(), time.monotonic()
         return self
 
     def __exit__(
@@ -37,15 +40,20 @@ class Silence:
 
     @property
     def longest_s(self) -> float:
-        """The longest time without a frame, to within the time between two looks; one that lasted to the end counts."""
-        return self._longest_s
+        """A lower bound of the longest time between two frames: it is up to two looks longer.
+
+        The time since the last frame counts if it is longer than LONGEST_END_S.
+        """
+        end_s = self._looked_s - self._since_s
+        return max(self._longest_s, end_s if end_s > LONGEST_END_S else 0.0)
 
     def look(self) -> None:
         """Check whether a frame has passed since the last look. Raises OSError if the interface is gone."""
-        frames, now_s = self._read(), time.monotonic()
-        self._longest_s = max(self._longest_s, now_s - self._since_s)
-        if frames != self._frames:
-            self._frames, self._since_s = frames, now_s
+        now_s, frames = time.monotonic(), self._read()
+        if frames != self._frames:  # none had come between the first look after the one before, and the last look
+            self._longest_s = max(self._longest_s, self._looked_s - self._since_s)
+            self._frames, self._since_s = frames, time.monotonic()
+        self._looked_s = now_s
 
     def _read(self) -> list[bytes]:
         return [os.pread(file, NUMBER_BYTES, 0) for file in self._files]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from browsers.browser import Browser, Loading, Page, collect
 from browsers.page import COLUMNS, PAINT_WAIT_MS, collecting, figures, spoken
 
 # Chromium 156 over HTTP/1.1: a document, and three pictures; the third answer was cut off.
@@ -92,3 +94,25 @@ def test_the_script_asks_for_every_column() -> None:
 def test_a_report_of_another_form_is_refused() -> None:
     with pytest.raises(ValueError, match="argument"):
         figures({**COLLECTED, "rows": [[1, 2, 3]]})
+
+
+@pytest.mark.parametrize(
+    ("url", "origin_s", "is_in_time", "error"),
+    [
+        ("about:blank", 990.0, False, ""),
+        ("https://server/page", 990.0, False, ""),
+        ("https://server/other", 1000.1, False, "it went on to https://server/other"),
+        ("about:blank", 990.0, True, "it went on to about:blank"),
+    ],
+)
+def test_a_document_of_before_the_load_shows_that_none_came_in_time(
+    url: str, origin_s: float, is_in_time: bool, error: str
+) -> None:
+    """The empty page, or on a repeat visit the first one, whose times were those of the second."""
+    seen = Loading("https://server/page", 1000.0, is_loaded=is_in_time, timed_out=not is_in_time)
+    browser = SimpleNamespace(
+        logs=None, ask=lambda *_: 1, note=lambda *_: None, given=lambda _: {"url": url, "origin": origin_s * 1000},
+        devtools=SimpleNamespace(event=lambda _: None),
+    )  # fmt: skip
+    assert collect(cast("Browser", browser), Page("", ""), seen) == {}
+    assert seen.error == error

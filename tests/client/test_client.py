@@ -371,6 +371,18 @@ def test_one_run_gives_one_answer(tmp_path: Path, lab: int, commands: Callable[[
     assert json.loads(json.dumps(answer)) == answer
 
 
+def test_a_program_that_is_stopped_had_the_whole_timeout_by_its_own_clock(
+    lab: int, commands: Callable[[str, str], None]
+) -> None:
+    """Its clock begins some ms after its start: of a timeout of 100 ms it had 85 ms, and `> 100 ms` was its bound."""
+    commands("h2load", "exec sleep 60")
+    answer = agent.run(
+        0.1, protocol="h2", host="192.0.2.1", port=443, path="/", requests=10, connections=2, streams=5, threads=1
+    )
+    assert answer["timed_out"]
+    assert answer["wall_s"] >= 0.1 + agent.START_S
+
+
 SCRIPT = (ROOT / "client" / "fetch-nghttp2.sh").read_text()
 SOURCE = b"the source, byte for byte"
 

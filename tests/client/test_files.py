@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import statistics
+import sys
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from client.curl import _transfer
 from client.files import Fetch, interpret
 
 FETCH = Fetch("h1", "192.0.2.1", 443, ["/site/index.html", "/site/a%20b.css", "/site/c.js"], 2)
@@ -18,6 +21,7 @@ def row(index: int, done_s: float, handshake_s: float | None = None, **more: Any
     plain = {
         "index": index, "status": 200, "alpn": "http/1.1", "bytes": 100 * (index + 1), "header_bytes": 50, "error": "",
         "start_s": 0.1, "first_byte_s": done_s - 0.01, "done_s": done_s, "handshake_s": handshake_s,
+        "opened_s": 0.0 if handshake_s else None,
     }  # fmt: skip
     return {**plain, **more}
 
@@ -82,6 +86,46 @@ def test_failed_transfers_are_counted_and_have_no_times() -> None:
     assert (answer["metrics"]["requests_succeeded"], answer["metrics"]["requests_failed"]) == (1, 2)
     assert answer["samples"]["request_status"] == [200, -1, 404]
     assert "mean_done_s" not in answer["metrics"]
+
+
+def test_without_an_answer_there_are_no_times_and_no_rates() -> None:
+    """The time of 20 refused connections was 2 ms, and their rate 10,000 requests per second."""
+    refused = [row(index, 0.002, error="refused", status=0, alpn=None, bytes=0) for index in range(3)]
+    found = interpret(output(*refused), 3, STARTED_AT)["metrics"]
+    assert found == {"requests_succeeded": 0, "requests_failed": 3, "bytes_body": 0, "bytes_total": 150}
+
+
+def test_a_rate_is_that_of_answers() -> None:
+    failed = row(2, 0.5, error="Recv failure", status=0)
+    assert interpret(output(*ROWS[:2], failed), 3, STARTED_AT)["metrics"]["requests_per_s"] == 2 / 0.5
+
+
+def test_the_time_to_first_byte_is_that_of_a_connection_from_its_opening() -> None:
+    """Later files of a connection, and the wait for a free one, made it the time of half the run."""
+    later = row(1, 0.9, 0.05, opened_s=0.7, first_byte_s=0.85)
+    found = interpret(output(row(0, 0.2, 0.08), later, row(2, 1.5)), 3, STARTED_AT)
+    assert found["samples"]["ttfb_s"] == [0.15, 0.19]
+    assert found["metrics"]["ttfb_p50_s"] == pytest.approx(0.17)
+
+
+class Handle:
+    """A transfer of libcurl that waited for half a second, and then opened as many connections."""
+
+    def __init__(self, connects: int) -> None:
+        self._known = {"NUM_CONNECTS": connects, "NAMELOOKUP_TIME": 0.5 * connects, "APPCONNECT_TIME": 0.52 * connects}
+
+    def getinfo(self, name: str) -> float:
+        return self._known.get(name, 0)
+
+
+def test_a_handshake_does_not_include_the_wait_for_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that closes connections: the handshake of the last file took as long as all files before it."""
+    names = ("RESPONSE_CODE", "INFO_HTTP_VERSION", "SIZE_DOWNLOAD", "HEADER_SIZE", "PRETRANSFER_TIME", "TOTAL_TIME",
+             "STARTTRANSFER_TIME", "NUM_CONNECTS", "NAMELOOKUP_TIME", "APPCONNECT_TIME")  # fmt: skip
+    monkeypatch.setitem(sys.modules, "pycurl", SimpleNamespace(**{name: name for name in names}))
+    opener, other = _transfer(Handle(1), ""), _transfer(Handle(0), "")
+    assert (opener["opened_s"], opener["handshake_s"]) == (0.5, pytest.approx(0.02))
+    assert (other["opened_s"], other["handshake_s"]) == (None, None)
 
 
 def test_a_transfer_without_an_answer_has_no_protocol_that_could_be_wrong() -> None:

@@ -19,6 +19,7 @@ def row(index: int, done_s: float) -> dict[str, Any]:
     return {
         "index": index, "status": 200, "alpn": "h2", "bytes": 1000, "header_bytes": 50, "error": "", "start_s": 0.05,
         "first_byte_s": 0.1, "done_s": done_s, "handshake_s": 0.04 if index == 0 else None,
+        "opened_s": 0.01 if index == 0 else None,
     }  # fmt: skip
 
 
@@ -35,7 +36,10 @@ def test_the_command_has_every_setting() -> None:
 
 
 class Libcurl:
-    """Rounds of transfers of one stream of 1000 bytes: how many bytes each brings, and how it ends."""
+    """Rounds of transfers of streams of 1000 bytes: how many bytes each brings, and how it ends.
+
+    The streams share a connection, which the first one opens.
+    """
 
     def __init__(self, *rounds: tuple[int, str]) -> None:
         self._rounds = iter(rounds)
@@ -46,24 +50,18 @@ class Libcurl:
         size, error = next(self._rounds)
         self.asked_from += first_bytes
         begin()
-        receive[0](bytes(size))
-        assert len(urls) == 1
-        first = first_bytes[0]
-        take(
-            0,
-            {
-                **row(0, 0.2),
-                "status": 206 if first else 200,
-                "bytes": size,
-                "error": error,
-                "start_s": 0.1 * bool(first),
-            },
-        )
+        for index, first in enumerate(first_bytes):
+            receive[index](bytes(size))
+            own = {"status": 206 if first else 200, "bytes": size, "error": error, "start_s": 0.03 + 0.1 * bool(first)}
+            take(index, {**row(index, 0.2), **own, **({} if size else {"start_s": 0.0, "first_byte_s": 0.0})})
+        assert len(urls) == len(first_bytes)
 
 
-def printed(libcurl: Libcurl, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *more: str) -> Any:
+def printed(
+    libcurl: Libcurl, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *more: str, streams: int = 1
+) -> Any:
     monkeypatch.setattr("client.streams.fetch_all", libcurl)
-    main("h2", "1", "https://192.0.2.1:443", "/bytes/1000", "1", *more)
+    main("h2", "1", "https://192.0.2.1:443", "/bytes/1000", str(streams), *more)
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
@@ -75,9 +73,28 @@ def test_what_is_missing_is_requested_over_a_new_connection(
     assert libcurl.asked_from == [0, 300, 300]
     assert began.keys() == {"began_at"}
     assert (whole["status"], whole["bytes"], whole["error"], whole["reconnects"]) == (200, 1000, "", 2)
-    assert whole["start_s"] == 0, "of the first connection"
+    assert whole["start_s"] == pytest.approx(0.03, abs=1e-9), "of the first connection"
     assert whole["done_s"] >= 0.2
     assert sum(size for _, size in arrivals["arrivals"][0]) == 1000
+
+
+def test_one_connection_that_broke_is_replaced_once_however_many_streams_it_had(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A broken connection of ten streams was ten reconnects."""
+    _, *rows, _ = printed(Libcurl((300, "reset"), (700, "")), monkeypatch, capsys, "reconnect", streams=10)
+    assert [each["reconnects"] for each in rows] == [1, *[0] * 9]
+
+
+def test_a_connection_that_broke_before_its_first_byte_gives_no_time_to_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("client.streams.time.perf_counter", iter(range(99)).__next__)
+    _, whole, _ = printed(Libcurl((0, "reset"), (1000, "")), monkeypatch, capsys, "reconnect")
+    later_s = whole["done_s"] - 0.2
+    assert later_s >= 1
+    assert whole["opened_s"] == pytest.approx(later_s + 0.01)
+    assert (whole["start_s"], whole["first_byte_s"]) == pytest.approx((later_s + 0.03, later_s + 0.1))
 
 
 def test_without_reconnect_a_broken_transfer_has_failed(

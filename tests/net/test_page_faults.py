@@ -103,7 +103,10 @@ def test_a_page_that_goes_elsewhere_is_not_measured(page_bed: testbeds.Testbed, 
 
 @BROWSER
 def test_a_script_without_an_end_is_a_timeout(page_bed: testbeds.Testbed, browser: str) -> None:
-    assert odd(page_bed, "forever.html", browser).outcome is Outcome.TIMEOUT
+    result = odd(page_bed, "forever.html", browser)
+    assert result.outcome is Outcome.TIMEOUT
+    assert result.lower_bound_s == TIMEOUT_S
+    assert not [name for name in result.metrics if name.endswith("_low_s")], "the document came; nobody knows when"
 
 
 @BROWSER

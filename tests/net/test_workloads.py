@@ -10,13 +10,15 @@ import pytest
 
 from headwind.arm import PLAIN, Arm
 from headwind.metric import Workload
-from headwind.model import Block, Condition, Outcome, Result
+from headwind.model import Block, Condition, Outcome, Result, Trial
 from headwind.settings import TrialRules
 from headwind.testbed import path as paths
 from headwind.trial.trial import run_trial
 from headwind.workloads.objects import Objects
+from headwind.workloads.streams import Streams
 from headwind.workloads.transfer import FIRST_BYTE, HANDSHAKE, Transfer
-from impair.profile import Delay, Direction, Link, Profile
+from headwind.workloads.ttfb import Ttfb
+from impair.profile import Delay, Direction, Duplicate, Link, Profile, Rate
 
 DELAY_S = 0.03
 RTT_S = 2 * DELAY_S
@@ -102,3 +104,44 @@ def test_a_slow_server_waits_with_every_answer_and_its_log_says_so(
     rounds = -(-workload.requests // 6) if workload is SLOW_PICTURES and arm.name == "h1" else 1  # one after the other
     least_s = (HANDSHAKE_RTTS[arm.name] + rounds) * RTT_S + rounds * (workload.server_delay_s - 0.001)
     assert result.metrics["total_s"] >= least_s
+
+
+def proven(bed: paths.Path, workload: Workload, arm: Arm, profile: Profile = FAR, timeout_s: float = 30.0) -> Result:
+    """A trial, again if the machine was so busy that its network could not be proven."""
+    trial = Trial(Block(Condition(profile, workload), 0, (arm,), dict.fromkeys(Direction, 1)), 0, arm)
+    reasons = []
+    for _ in range(8):
+        result = run_trial(bed, trial, TrialRules(timeout_s))
+        if result.outcome is not Outcome.INVALID:
+            return result
+        reasons.append(result.reason)
+    pytest.fail("\n".join(reasons))
+
+
+@pytest.mark.parametrize("arm", PLAIN, ids=str)
+def test_the_first_byte_of_a_body_that_outlasts_the_timeout_has_its_own_time(bed: paths.Path, arm: Arm) -> None:
+    """It came after 0.2 s, and counted as later than the timeout."""
+    slow = replace(FAR, downlink=replace(FAR.downlink, rate=Rate(2_000_000)))
+    result = proven(bed, Ttfb("late", "/bytes/4000000"), arm, slow, 4.0)
+    assert result.outcome is Outcome.TIMEOUT
+    assert HANDSHAKE_RTTS[arm.name] * RTT_S < result.metrics["ttfb_low_s"] == result.metrics["ttfb_high_s"] < 2.0
+    assert result.metrics["total_low_s"] > 2.0
+
+
+def test_waiting_for_a_connection_is_no_part_of_its_handshake_or_first_byte(bed: paths.Path) -> None:
+    """Twelve streams over two connections: most of them wait for others."""
+    result = proven(bed, Streams("many", 12, 2, 1, path="/bytes/200000"), PLAIN[0])
+    assert result.outcome is Outcome.OK, result.reason
+    columns = result.samples["samples"]
+    assert (len(columns["connect_s"]), len(columns["ttfb_s"])) == (2, 2)
+    assert result.metrics["ttfb_p50_s"] < result.metrics["total_s"] / 2
+    assert columns["connect_s"][0] >= HANDSHAKE_RTTS["h1"] * RTT_S
+    assert result.metrics["ttfb_p50_s"] >= columns["connect_s"][0] + RTT_S
+
+
+def test_copies_that_the_network_makes_are_no_retransmits(bed: paths.Path) -> None:
+    """Their receiver reports each copy: they were thousands of spurious retransmits, of none at all."""
+    copying = Link(Delay(DELAY_S), duplicate=Duplicate(0.7))
+    metrics = proven(bed, LARGE, PLAIN[1], Profile("copying", copying, copying)).metrics
+    assert metrics["tcp_spurious_retransmits"] <= metrics["tcp_retransmits"] < 30
+    assert metrics["wire_packets"] > 700

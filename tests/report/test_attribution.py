@@ -141,6 +141,14 @@ def paused(trial: Trial, rng: random.Random) -> Mapping[str, float]:
     return {"total_s": 1.0 + pause_s, "packet_gap_max_s": pause_s, "connect_max_s": rng.uniform(0.1, 0.2)}
 
 
+def test_packet_gaps_are_no_cause_of_leads_below_their_error() -> None:
+    def short(trial: Trial, rng: random.Random) -> Mapping[str, float]:
+        return {key: value / 40 for key, value in paused(trial, rng).items()}
+
+    assert "the longest time without a packet accounts for" in " ".join(told(run(paused)).sentences)
+    assert "the longest time without a packet accounts for" not in " ".join(told(run(short)).sentences)
+
+
 def working(trial: Trial, rng: random.Random) -> Mapping[str, float]:
     """The client's processor is what everything waits for."""
     busy_s = {H1: 1.0, H2: 1.6, H3: 3.0}[trial.arm] * rng.uniform(0.95, 1.05)
@@ -328,6 +336,8 @@ def test_every_outcome_but_ok_is_left_out_of_the_figures_beside() -> None:
     )
     place = columns(ARTICLE).index("longest packet gap")
     assert {track.figures[place] for track in told(data_of(odd)).tracks} == {"300 ms"}
+    none = tuple(replace(each, metrics={**each.metrics, "packet_gap_max_s": 0.0}) for each in data.results)
+    assert {track.figures[place] for track in told(data_of(none)).tracks} == {"< 100 ms"}
 
 
 def test_a_connect_time_is_one_number_on_the_whole_page() -> None:

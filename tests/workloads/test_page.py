@@ -24,6 +24,7 @@ from headwind.run.codec import matrix_from_json, matrix_to_json
 from headwind.run.frames import open_run
 from headwind.testbed import images
 from headwind.trial.trial import run_trial
+from headwind.workloads import workload_from_json, workload_to_json
 from headwind.workloads.discovery import SHARE
 from headwind.workloads.h2load import PROGRESS
 from headwind.workloads.page import FIRST, LARGEST, LAST, LOAD, PAINT, Page
@@ -232,6 +233,14 @@ def test_a_page_that_never_loads_bounds_its_times_by_the_timeout() -> None:
     assert begun == {"ttfb_low_s": 0.2, "ttfb_high_s": 0.2, "first_paint_low_s": 0.3, "first_paint_high_s": 0.3,
                      "lcp_low_s": 0.4, "last_resource_low_s": 10.0, "done_p50_low_s": 0.25, "done_p50_high_s": 0.25,
                      "done_p90_low_s": 10.0, "done_p99_low_s": 10.0, "done_all_low_s": 10.0}  # fmt: skip
+    assert PAGE.bounds({"error": "one of its scripts does not end", "metrics": {"tcp_connections": 1}}, 10.0) == {}
+
+
+def test_a_page_has_the_connections_of_its_protocol() -> None:
+    """A page over HTTP/1.1 was "limited by a window of 2048 KB", as if it had one connection instead of six."""
+    assert {arm.name: arm.workload(PAGE).at_once() for arm in PLAIN} == {"h1": (6, 1), "h2": (1, 50), "h3": (1, 50)}
+    assert H1.workload(replace(PAGE, resources=4)).at_once() == (4, 1), "no more than there are pictures"
+    assert workload_from_json(workload_to_json(PAGE)) == PAGE
 
 
 def test_the_browser_s_error_is_the_reason_of_a_failure() -> None:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
+from headwind.arm import H2
 from headwind.metric import Losses, Use
+from headwind.model import Block, Trial
+from headwind.proof.evidence import Evidence
 from headwind.report.condition import inside_of
+from headwind.trial.trial import _after_loss
 from headwind.verdicts.findings import compared_beside, judged_metrics, metrics_of
 from headwind.verdicts.pairs import pairs_of
 from headwind.workloads.h2load import TOTAL
 from headwind.workloads.streams import BLOCKED, BLOCKED_STREAMS, PAYLOAD_GAP, Streams, blocks
+from impair.messages import Course
+from impair.profile import Direction
 from tests.matrix_files import ROOT, load, refusal
 
 STREAMS = """
@@ -29,23 +38,54 @@ def paused(from_ms: int, until_ms: int) -> list[list[int]]:
     return [[ms, 1000] for ms, _ in STEADY if not from_ms < ms < until_ms]
 
 
+def blocked(*streams: list[list[int]], by: Sequence[Losses] = (ONE,)) -> list[float]:
+    return [blocks([ms / 1000 for ms, _ in stream], by) for stream in streams]
+
+
 def test_a_stream_is_blocked_for_its_pause_beyond_the_usual_one() -> None:
-    assert blocks([STEADY, paused(1000, 1200)], ONE) == pytest.approx([0.0, 0.19])
+    assert blocked(STEADY, paused(1000, 1200)) == pytest.approx([0.0, 0.19])
 
 
 def test_pauses_before_and_long_after_the_loss_are_not_its() -> None:
-    assert blocks([paused(600, 650), paused(1400, 1900)], ONE) == [0.0, 0.0]
+    assert blocked(paused(600, 650), paused(1400, 1900)) == [0.0, 0.0]
 
 
 def test_a_usual_pause_is_no_block() -> None:
     bursts = [[ms, 1000] for ms in range(0, 2000, 100)]
-    later = replace(ONE, from_s=1.05, until_s=1.05)
-    assert blocks([bursts], later) == [0.0]
-    assert blocks([[each for each in bursts if each[0] != 1100]], later) == pytest.approx([0.1])
+    later = [replace(ONE, from_s=1.05, until_s=1.05)]
+    assert blocked(bursts, by=later) == [0.0]
+    assert blocked([each for each in bursts if each[0] != 1100], by=later) == pytest.approx([0.1])
 
 
 def test_streams_that_have_ended_or_not_begun_are_left_out() -> None:
-    assert blocks([STEADY[:50], STEADY[150:], []], ONE) == []
+    assert blocked(STEADY[:50], STEADY[150:], []) == [0.0] * 3
+
+
+def test_a_pause_that_spans_two_losses_counts_once() -> None:
+    load = Streams("streams", 2, 0, 0, path="/bytes/1000")
+    two = [ONE, Losses(1.2, 1.2, 1, 0.05)]
+    found = load.after_loss({"arrivals": [paused(1000, 1500), STEADY]}, two)
+    assert found == {BLOCKED.key: pytest.approx(0.49 / 2), BLOCKED_STREAMS.key: 1}
+
+
+def test_a_stream_that_several_losses_blocked_is_one_stream() -> None:
+    load = Streams("streams", 1, 0, 0, path="/bytes/1000")
+    thrice = [each for each in STEADY if not any(from_ms < each[0] < from_ms + 200 for from_ms in (400, 1000, 1600))]
+    found = load.after_loss({"arrivals": [thrice]}, [replace(ONE, from_s=at_s, until_s=at_s) for at_s in (0.4, 1, 1.6)])
+    assert found == {BLOCKED.key: pytest.approx(0.19), BLOCKED_STREAMS.key: 1}
+
+
+def test_a_pause_that_a_loss_caused_is_not_usual_before_the_next_one() -> None:
+    twice = [each for each in paused(1000, 1100) if not 1200 < each[0] < 1300]
+    assert blocked(twice, by=[ONE, Losses(1.2, 1.2, 1, 0.05)]) == pytest.approx([0.09 + 0.09])
+
+
+def test_a_loss_that_dropped_no_packet_blocked_none() -> None:
+    load = Streams("streams", 1, 0, 0, path="/bytes/1000")
+    twice = {"arrivals": [[each for each in paused(500, 580) if not 1500 < each[0] < 1700]]}
+    real, none = Losses(0.5, 0.5, 1, 0.05), Losses(1.5, 1.5, 0, 0.05)
+    assert load.after_loss(twice, [real, none])[BLOCKED.key] == pytest.approx(0.07)
+    assert load.after_loss(twice, [none]) == {}
 
 
 def test_the_metric_is_for_each_lost_packet() -> None:
@@ -70,6 +110,7 @@ def test_the_metric_is_for_each_lost_packet() -> None:
         ("at: {800ms: {downlink: {loss: {packets: 1}}}}", True),
         ("downlink: {spells: {good: 1s, bad: 100ms, loss: 100%}}", True),
         ("downlink: {rate: 20mbit}, at: {800ms: {downlink: {loss: {packets: 1}}}}", False),
+        ("at: {800ms: {downlink: {loss: {packets: 1}}}}, clock: trial", False),
         ("uplink: {rate: 1mbit}, at: {800ms: {downlink: {loss: {packets: 1}}}}", True),
         (f"downlink: {{trace: {ROOT}/experiments/traces/train.trace}}", False),
     ],
@@ -95,6 +136,8 @@ def test_a_network_without_such_a_loss_is_not_judged_by_what_follows_one(tmp_pat
     limited = STREAMS.format("downlink: {rate: 20mbit}, at: {800ms: {downlink: {loss: {packets: 1}}}}")
     refused = str(refusal(f"{limited}judge: [blocked_stream_s]\n", tmp_path))
     assert "`blocked_stream_s` is judged alone, and `net` has a `rate`" in refused
+    early = STREAMS.format("at: {800ms: {downlink: {loss: {packets: 1}}}}, clock: trial")
+    assert "and `net` has `clock: trial`" in str(refusal(f"{early}judge: [blocked_stream_s]\n", tmp_path))
     steady = STREAMS.format("downlink: {rate: 20mbit}")
     assert "no change of `net` drops packets" in str(refusal(f"{steady}judge: [blocked_stream_s]\n", tmp_path))
     assert load(f"{text}judge: [blocked_stream_s, total_s]\n", tmp_path).judge == ("blocked_stream_s", "total_s")
@@ -113,10 +156,24 @@ def test_without_a_stream_in_progress_nothing_is_known() -> None:
 
 def test_what_the_path_held_comes_before_the_pause() -> None:
     late = paused(1600, 1900)
-    assert blocks([late], ONE) == [0.0]
-    assert blocks([late], replace(ONE, latency_s=0.6)) == pytest.approx([0.29])
+    assert blocked(late) == [0.0]
+    assert blocked(late, by=[replace(ONE, latency_s=0.6)]) == pytest.approx([0.29])
 
 
 def test_every_pause_during_a_loss_counts() -> None:
     twice = [each for each in paused(1000, 1200) if not 1500 < each[0] < 1800]
-    assert blocks([twice], Losses(1.0, 1.6, 9, 0.05)) == pytest.approx([0.19 + 0.29])
+    assert blocked(twice, by=[Losses(1.0, 1.6, 9, 0.05)]) == pytest.approx([0.19 + 0.29])
+
+
+@pytest.mark.parametrize(("clock", "is_known"), [("packet", True), ("trial", False)])
+def test_losses_and_payload_have_one_clock_or_no_metric(
+    clock: str, is_known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client starts later than the schedule: a block of 78 ms was subtracted from itself as a usual pause."""
+    (condition,) = load(
+        STREAMS.format(f"at: {{1s: {{downlink: {{loss: {{packets: 1}}}}}}}}, clock: {clock}"), tmp_path
+    ).conditions
+    monkeypatch.setattr("headwind.trial.trial.downlink_losses", lambda *_: [ONE])
+    trial = Trial(Block(condition, 0, (H2,), dict.fromkeys(Direction, 1)), 0, H2)
+    evidence = cast("Evidence", SimpleNamespace(course=Course()))
+    assert bool(_after_loss(trial, {"arrivals": [paused(1000, 1200)]}, evidence)) == is_known

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from client.curl import Fetch
+from client.curl import Fetch, perform
 from headwind.arm import H1, H2, H3, Arm, Overrides, Protocol
 from headwind.metric import Use
 from headwind.model import Block, Condition, Outcome, Repetition, Result, Trial
@@ -92,6 +94,37 @@ def test_another_session_than_the_asked_one_has_a_name(
     result = outcome(workload, world)
     assert result.outcome is Outcome.WRONG_SESSION
     assert reason in result.reason
+    assert result.metrics[EARLY.key] == max(0, early_bytes), "refused are none"
+
+
+class Handle:
+    """A transfer of libcurl that stops after the first line of its answer."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self._options: dict[str, Any] = {}
+        self._lines = lines
+
+    def setopt(self, name: str, value: Any) -> None:
+        self._options[name] = value
+
+    def getinfo(self, name: Any) -> int:
+        del name
+        return 0
+
+    def perform(self) -> None:
+        self._options["HEADERFUNCTION"](b"HTTP/2 200\r\n")
+        self._options["HEADERFUNCTION"](b"content-length: 10000000\r\n")
+        self._lines.append("stopped")
+
+
+def test_the_first_byte_is_told_when_it_comes_and_not_after_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A body outlasted the timeout, and `> 59.7 s` was the bound of a first byte that came after 0.2 s."""
+    names = ("URL", "HEADERFUNCTION", "WRITEFUNCTION", "RESPONSE_CODE", "INFO_HTTP_VERSION", "APPCONNECT_TIME")
+    pycurl = SimpleNamespace(error=OSError, **{name: name for name in names})
+    monkeypatch.setitem(sys.modules, "pycurl", pycurl)
+    events: list[Any] = []
+    answer = perform(Handle(events), "https://192.0.2.1/", came=events.append)
+    assert events == [pytest.approx(answer["ttfb_s"], abs=1e-6), "stopped"]
 
 
 def test_early_data_that_a_lossy_network_brings_late_is_not_refused() -> None:
@@ -141,7 +174,12 @@ def test_the_server_is_asked_to_wait_as_in_other_kinds() -> None:
 def test_a_client_that_was_stopped_bounds_the_time_by_what_the_measured_connection_had(tmp_path: Path) -> None:
     fetch = Fetch("h3", "10.0.0.1", 444, "/bytes/1000", "resumed")
     prepared = json.dumps({"prepared": {"status": 204, "error": ""}, "began_at": 1002.5}) + "\n"
-    for printed, bounds in (("", {}), (prepared, {"ttfb_low_s": 7.5, "total_low_s": 7.5})):
+    came = json.dumps({"first_byte_s": 0.2}) + "\n"
+    for printed, bounds in (
+        ("", {}),
+        (prepared, {"ttfb_low_s": 7.5, "total_low_s": 7.5}),
+        (prepared + came, {"ttfb_low_s": 0.2, "ttfb_high_s": 0.2, "total_low_s": 7.5}),
+    ):
         (tmp_path / "stdout").write_text(printed)
         assert RESUMED.bounds(fetch.answer(tmp_path, 1000.0), 10.0) == bounds
 
