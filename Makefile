@@ -1,11 +1,15 @@
 # `make` alone lists the targets. Each target installs what it needs on first use.
-# Recipes are bash scripts. With --keep-going, `make test` runs the tests even if a check failed, and then fails.
+# Recipes are bash scripts.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .NOTPARALLEL:
 .SUFFIXES:
-MAKEFLAGS += --keep-going --no-builtin-rules --no-print-directory
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+# `make test` runs the tests even if a check failed, and then fails. Other targets end with their first failure.
+ifneq ($(filter test test-thorough check,$(MAKECMDGOALS)),)
+MAKEFLAGS += --keep-going
+endif
 
 # If this is set, Python compiles the packages of .venv each time, which doubles the time of a command.
 unexport PYTHONDONTWRITEBYTECODE
@@ -198,13 +202,27 @@ $(RUNTIME): requirements.lock
 	    done
 	    return 1
 	}
+	venv_package() { # python3-venv belongs to python3, which may be too old
+	    for python in python3 python3.14 python3.13 python3.12 python3.11; do
+	        if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then break; fi
+	        if [ $$python = python3 ] && ! command -v python3 >/dev/null; then break; fi
+	    done
+	    echo $$python-venv
+	}
+	name_one="name one:  make PYTHON=/path/to/python3"
 	if ! find_python && [ -z "$${PYTHON:-}" ]; then
-	    $(call install,python3-venv,no Python 3.11 or newer with the venv module)
+	    package=$$(venv_package)
+	    lacking="no Python 3.11 or newer with the venv module"
+	    if [ $$package != python3-venv ]; then
+	        lacking="$$lacking (python3 is $$(python3 --version 2>&1)); $$name_one"
+	    fi
+	    $(call install,$$package,$$lacking)
 	fi
 	if ! find_python; then
-	    echo "headwind: $$python is no Python 3.11 or newer with venv; name one:  make PYTHON=/path/to/python3" >&2
+	    echo "headwind: $${PYTHON:-python3} is no Python 3.11 or newer with the venv module; $$name_one" >&2
 	    exit 2
 	fi
+	$(if $(with_images),$$python -m headwind.testbed.images check)
 	$(if $(with_images),$$python -m headwind.testbed.images & images=$$!; trap 'kill $$images 2>/dev/null || true' EXIT)
 	echo "headwind: making .venv with $$($$python --version)"
 	$$python -m venv --clear .venv
@@ -215,15 +233,26 @@ $(DEV): requirements-dev.lock $(RUNTIME)
 	@if cmp -s $< $@; then touch $@; exit; fi
 	$(call pip_install,$<)
 
-# Either Compose works: `docker-compose` (version 1 or 2) or Docker's `compose`.
+# Either Compose works: `docker-compose` (version 1 or 2) or Docker's `compose`. Docker 29 refuses version 1, which is
+# Ubuntu's docker-compose. Docker's own packages only have the plugin.
 .PHONY: docker extras
 docker:
 	@missing=
 	command -v docker >/dev/null || missing="docker.io"
-	command -v docker-compose >/dev/null || docker compose version >/dev/null 2>&1 || missing="$$missing docker-compose"
+	command -v docker-compose >/dev/null || docker compose version >/dev/null 2>&1 || missing="$$missing compose"
 	if [ -z "$$missing" ]; then exit; fi
+	if [ "$$(id -u)" = 0 ] && ! apt-cache show docker-compose >/dev/null 2>&1; then apt-get update -qq || true; fi
+	compose=docker-compose
+	for name in docker-compose-v2 docker-compose-plugin; do
+	    if apt-cache show $$name >/dev/null 2>&1; then compose=$$name; break; fi
+	done
+	missing=$${missing/%compose/$$compose}
 	$(call install,$$missing,Docker or Compose is missing)
-	docker info >/dev/null 2>&1 || service docker start || true # if that fails, lab.py reports what Docker lacks
+	if docker info >/dev/null 2>&1 || ! service docker start; then exit; fi # lab.py reports what Docker lacks
+	for second in {1..20}; do # a start script of System V does not wait for the daemon
+	    if docker info >/dev/null 2>&1; then break; fi
+	    sleep 1
+	done
 
 # Programs that only tests need. Tests without them are skipped, and report it.
 extras:

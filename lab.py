@@ -3,11 +3,19 @@
 
 from __future__ import annotations
 
+import sys
+
+if sys.version_info < (3, 11):  # noqa: UP036 - the reason in place of an ImportError
+    sys.stderr.write(
+        f"lab.py: this is Python {sys.version_info[0]}.{sys.version_info[1]}, and 3.11 or newer is needed; run it as "
+        ".venv/bin/python lab.py, which `make lab-plan` creates\n"
+    )
+    sys.exit(2)
+
 import argparse
 import errno
 import os
 import signal
-import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
@@ -83,10 +91,13 @@ def run_matrix(
 
 
 def print_warnings(matrix: Matrix, out: Console) -> None:
-    """Print warnings and notes about the matrix, before anything is started."""
+    """Print warnings and notes about the matrix and this clone, before anything is started."""
+    from headwind.cli.doctor import checkout
     from headwind.plan.doubts import notes_of, warnings_of
     from headwind.plan.minimum import too_few_blocks
 
+    if trouble := checkout(commands.ROOT)[1]:
+        out.print(f"the run cannot record the commit: {trouble}; `make lab-doctor` prints a fix", markup=False)
     for warning in filter(None, (*warnings_of(matrix), too_few_blocks(matrix), *notes_of(matrix))):
         out.print(warning, markup=False)
 
@@ -187,15 +198,14 @@ def run_trials(
     beside.look()
     with Reporter(out, scheduler, verbose=verbose).showing() as show:
         for event in backend.lanes.run(scheduler, run):
-            match event:
-                case Begun(lane, trial):
-                    show.begun(lane, trial)
-                case Result():
-                    show.finished(event)
-                case Ended():
-                    show.ended(event.lane)
-                    beside.look()
-                    redraw()
+            if isinstance(event, Begun):  # `match` is a syntax error to Python 3.9, which then gives no reason
+                show.begun(event.lane, event.trial)
+            elif isinstance(event, Result):
+                show.finished(event)
+            elif isinstance(event, Ended):
+                show.ended(event.lane)
+                beside.look()
+                redraw()
 
 
 def capture_trials(backend: Backend, run: Run, conditions: Collection[Condition], out: Console) -> list[str]:

@@ -9,15 +9,17 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
+from headwind.own_command import lab_command
+
 GIVE_UP_S = 10.0  # from the first stop on, cleaning up has this time to itself
 GAVE_UP = """
 lab.py: gave up cleaning up; containers and networks may be left. This removes them:
-  .venv/bin/python lab.py down
+  {down}
 """
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C, a polite kill, a closed terminal
 
@@ -32,18 +34,25 @@ class _Waiting:
 
 
 def listen() -> None:
-    """Raise KeyboardInterrupt in the main thread, which calls this, on the first of STOPS from now on."""
+    """Raise KeyboardInterrupt in the main thread, which calls this, on the first of STOPS from now on.
+
+    A closed terminal stops nothing if the caller ignores it: `nohup` does.
+    """
     _Waiting.came, _Waiting.name = False, ""
+    _handle_stops(interrupt)
+
+
+def _handle_stops(handler: Callable[[int, FrameType | None], None]) -> None:
     for each in STOPS:
-        signal.signal(each, interrupt)
+        if each is not signal.SIGHUP or signal.getsignal(each) is not signal.SIG_IGN:
+            signal.signal(each, handler)
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
     """Handle the first of STOPS: stop at this point and clean up."""
     del frame
     _Waiting.name, _Waiting.first_s = signal.Signals(number).name, time.monotonic()
-    for each in STOPS:
-        signal.signal(each, _interrupt_again)
+    _handle_stops(_interrupt_again)
     os.write(2, b"\nlab.py: stopping\n")
     _Waiting.came = bool(_Waiting.depth)
     if not _Waiting.came:
@@ -60,7 +69,7 @@ def _interrupt_again(number: int, frame: FrameType | None) -> None:
 
 
 def _give_up() -> NoReturn:
-    os.write(2, GAVE_UP.encode())
+    os.write(2, GAVE_UP.format(down=lab_command("down")).encode())
     os._exit(130)  # threads that wait for Docker would keep the program alive
 
 

@@ -188,8 +188,8 @@ def test_pure_modules_do_no_input_or_output(module: str) -> None:
 # read, verified, started, run, judged and reported.
 PACKAGE_ORDER = (
     "settings", "engines", "site", "servers", "browsers", "metric", "arm", "model", "errors", "site_folder", "observed",
-    "format", "clock", "stops", "matrix", "workloads", "proof", "testbed", "trial", "verdicts", "plan", "run",
-    "cluster", "report", "cli",
+    "format", "clock", "own_command", "stops", "matrix", "workloads", "proof", "testbed", "trial", "verdicts", "plan",
+    "run", "cluster", "report", "cli",
 )  # fmt: skip
 # What a matrix may name is one list, and lies there; an arm may override the keys of each.
 LISTS_OF_KINDS = {("headwind.matrix.document", "workloads"), ("headwind.matrix.arms", "workloads")}

@@ -262,6 +262,12 @@ def test_files_that_a_document_names_exist(document: Path) -> None:
         assert list(ROOT.glob(name.rstrip("/"))), f"{name_of(document)} names {name}"
 
 
+def test_the_gate_in_ci_begins_with_what_makes_the_virtual_environment() -> None:
+    """It is for a fresh checkout, which has no `.venv/bin/python`."""
+    gate = (ROOT / "docs/files.md").read_text().partition("## A gate in CI")[2].partition("```text\n")[2]
+    assert gate.startswith("make lab-plan MATRIX=ci.yaml\n.venv/bin/python lab.py run ci.yaml")
+
+
 def test_every_script_in_bench_is_described() -> None:
     text = (ROOT / "bench/README.md").read_text()
     assert [file.name for file in (ROOT / "bench").glob("*.py") if f"bench/{file.name}" not in text] == []

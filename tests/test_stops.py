@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from typing import IO, Any
 
 import pytest
 
-from headwind import stops
+from headwind import own_command, stops
 from headwind.run.disk import write_whole
 
 pytestmark = pytest.mark.usefixtures("signals")
@@ -145,8 +146,47 @@ def test_a_second_stop_after_a_while_gives_up_with_the_command_that_cleans_up() 
         assert process.stderr.read() == (
             "\nlab.py: stopping\n"
             "\nlab.py: gave up cleaning up; containers and networks may be left. This removes them:\n"
-            "  .venv/bin/python lab.py down\n"
+            f"  {own_command.lab_command('down')}\n"
         )
+
+
+def test_a_closed_terminal_stops_nothing_that_was_begun_with_nohup() -> None:
+    """`nohup make lab-run &` ended with `stopped by SIGHUP` at log-out."""
+    ignoring = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n{HANGING}"
+    with subprocess.Popen([sys.executable, "-c", ignoring, "0"], stdout=PIPE, stderr=PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "measuring\n"
+        process.send_signal(signal.SIGHUP)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "cleaning up\n"
+        process.send_signal(signal.SIGHUP)  # it would give up
+        time.sleep(0.2)
+        assert process.poll() is None
+        process.kill()
+        assert process.stderr
+        assert process.stderr.read() == "\nlab.py: stopping\n", "by Ctrl-C alone"
+
+
+def test_a_closed_terminal_stops_what_does_not_ignore_it() -> None:
+    stops.listen()
+    with pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGHUP)
+    assert stops.cause() == "stopped by SIGHUP"
+
+
+def test_a_command_is_printed_as_it_works_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`.venv/bin/python lab.py down` only works in the clone."""
+    program = own_command.ROOT / "lab.py"
+    monkeypatch.chdir(tmp_path)
+    assert own_command.lab_command("down", "a b") == shlex.join([sys.executable, str(program), "down", "a b"])
+    monkeypatch.chdir(own_command.ROOT)
+    assert own_command.lab_command("down").endswith(" lab.py down")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert str(program) in own_command.lab_command("down")
 
 
 def test_a_second_stop_at_once_says_when_another_one_gives_up(capfd: pytest.CaptureFixture[str]) -> None:

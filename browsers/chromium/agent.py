@@ -52,7 +52,7 @@ COMMON = (
     "--disable-breakpad", "--disable-search-engine-choice-screen", "--metrics-recording-only", "--no-pings",
     "--no-first-run", "--no-default-browser-check", "--no-service-autorun", "--password-store=basic",
     "--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows",
-    "--disable-renderer-backgrounding", "--block-new-web-contents",
+    "--disable-renderer-backgrounding", "--block-new-web-contents", "--no-proxy-server",
     "--disable-features=HttpsUpgrades,MediaRouter,NetworkTimeServiceQuerying,OptimizationHints,Translate",
 )  # fmt: skip
 

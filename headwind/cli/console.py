@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -22,6 +24,10 @@ class PlainConsole(Console):
         """Render with clean texts."""
         for text, style, control in super().render(renderable, options):
             yield Segment(text if control else clean(text), style, control)
+
+    def on_broken_pipe(self) -> None:
+        """Raise what `print` raises if the reader of the output is gone; rich would end the program with status 1."""
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
 def console() -> Console:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shlex
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,15 +20,29 @@ from rich.markup import escape
 from headwind.engines import AUTO
 from headwind.errors import HeadwindError
 from headwind.format import counted
+from headwind.own_command import lab_command
 from headwind.plan.cpu_demand import most_lanes
 from headwind.testbed.containers import projects
-from headwind.testbed.docker import ROOT, DockerError, compose_command, docker
-from headwind.testbed.engine_choice import EngineError, chosen, expected
+from headwind.testbed.docker import (
+    COMPOSE_PACKAGES,
+    ROOT,
+    DockerError,
+    check_compose,
+    compose_command,
+    docker,
+    endpoint,
+)
+from headwind.testbed.engine_choice import MODPROBE, EngineError, chosen, expected
 from impair.capabilities import EVERY_KIND, NetemCapabilities
 
 SOCKET_BUFFER_BYTES = 4 << 20  # buffer that nginx's QUIC listener requests; see docs/windows.md
 CODE = ("headwind", "impair", "client", "nginx", "servers")  # folders whose Python files run in a lab
 DISK_BYTES = 3 << 30  # images, build layers and a few runs
+MEMORY_BYTES = 2 << 30  # of client, router and server; as in README.md
+INSTALL_DOCKER = (
+    "on Debian, run as root: apt-get install docker.io docker-compose (on Ubuntu docker-compose-v2); elsewhere, "
+    "install Docker and Compose as your distribution or Docker describes"
+)
 UML_PLACE = "/run/uml:exec,size=400m"  # as in compose.yaml
 TRY_UML = """
 from impair.router import uml
@@ -61,18 +76,25 @@ class Machine:
     processor: str
     free_bytes: int  # on the file system of this source tree
     sysctl: Callable[[str], str]  # reads a setting of the kernel; empty if it cannot be read
+    available_bytes: int = 0  # memory that is free without swapping; 0 if that is unknown
 
     @classmethod
     def here(cls) -> Machine:
         """The machine that this program runs on."""
-        return cls(os.cpu_count() or 1, platform.machine(), shutil.disk_usage(ROOT).free, _sysctl)
+        free, available = shutil.disk_usage(ROOT).free, _memory_bytes("MemAvailable")
+        return cls(os.cpu_count() or 1, platform.machine(), free, _sysctl, available)
 
 
 def examine(machine: Machine) -> Iterator[Finding]:
-    """Check everything that a run needs, cheapest first. Never raises, never changes the host."""
+    """Check everything that a run needs, cheapest first. Never raises.
+
+    It changes nothing on the host, except that trying netem and BBR may load the kernel's modules for them.
+    """
     yield _cores(machine)
-    yield _disk(min([machine.free_bytes, *_free_for_images()]))
+    yield _memory(machine.available_bytes)
+    yield _disk({"this clone": machine.free_bytes} | _free_for_images())
     yield from _docker()
+    yield from _commit(ROOT)
     yield from _ipv6(machine)
     yield _socket_buffer(machine)
     yield _congestion(machine, "cubic")
@@ -86,35 +108,48 @@ def _cores(machine: Machine) -> Finding:
     return Finding("CPU", "ok", f"{machine.cores} cores, {machine.processor}")
 
 
-def _free_for_images() -> Iterator[int]:
-    """The free bytes where Docker keeps its images, if that is known and on this machine."""
+def _memory(available: int) -> Finding:
+    if not available:
+        return Finding("memory", "warning", "the free memory cannot be read here", IN_THE_VM)
+    if available < MEMORY_BYTES:
+        fix = f"end other programs, or use a machine with {MEMORY_BYTES >> 30} GiB of free memory"
+        return Finding("memory", "warning", f"{available >> 20} MiB free", fix)
+    return Finding("memory", "ok", f"{available >> 30} GiB free")
+
+
+def _free_for_images() -> dict[str, int]:
+    """The free bytes where Docker keeps its images, by folder, if that is known and on this machine."""
     with suppress(DockerError, OSError):
         place = Path(docker("info", "--format", "{{.DockerRootDir}}").strip())
         if place.is_dir():
-            yield shutil.disk_usage(place).free
+            return {f"{place} (Docker's images)": shutil.disk_usage(place).free}
+    return {}
 
 
-def _disk(free: int) -> Finding:
-    if free < DISK_BYTES:
-        return Finding("disk", "warning", f"{free >> 20} MiB free", f"{DISK_BYTES >> 30} GiB: docker system prune")
-    return Finding("disk", "ok", f"{free >> 30} GiB free")
+def _disk(free: Mapping[str, int]) -> Finding:
+    """Finding about the fullest of these places; `free` has the free bytes of each."""
+    place, least = min(free.items(), key=lambda each: each[1])
+    if least < DISK_BYTES:
+        fix = f"free {DISK_BYTES >> 30} GiB there; `docker system prune` removes what Docker does not use"
+        return Finding("disk", "warning", f"{least >> 20} MiB free in {place}", fix)
+    return Finding("disk", "ok", f"{least >> 30} GiB free")
 
 
 def _docker() -> Iterator[Finding]:
     if not shutil.which("docker"):
-        yield Finding("docker", "failed", "not installed", "apt-get install docker.io docker-compose")
+        yield Finding("docker", "failed", "not installed", INSTALL_DOCKER)
         return
     try:
         version = docker("version", "--format", "{{.Server.Version}} {{.Server.Os}}/{{.Server.Arch}}").strip()
     except DockerError as error:
-        reason = str(error).splitlines()[-1].strip()
-        yield Finding("docker", "failed", reason, "start the engine: systemctl start docker; or join the docker group")
+        yield Finding("docker", "failed", error.reason, error.advice or "look at `docker info`")
         return
     yield Finding("docker", "ok", f"engine {version}")
     try:
+        check_compose()
         yield Finding("compose", "ok", " ".join(compose_command()))
     except DockerError as error:
-        yield Finding("compose", "failed", str(error), "apt-get install docker-compose")
+        yield Finding("compose", "failed", error.reason, error.advice or f"install {COMPOSE_PACKAGES}")
     try:
         yield _earlier_runs()
         yield from _kernel_netem()
@@ -142,7 +177,7 @@ def _kernel_netem() -> Iterator[Finding]:
     image = router_image()
     if image is None:
         yield _kernel(release, None)
-        build = "a run or `.venv/bin/python lab.py images` builds it"
+        build = f"a run or `{lab_command('images')}` builds it"
         yield Finding("netem", "ok", f"tested once the router image is built: {build}")
         return
     inside = ("run", "--rm", "--network", "none", "--cap-add", "NET_ADMIN", "--tmpfs", UML_PLACE, image, "python3")
@@ -157,7 +192,7 @@ def _kernel_netem() -> Iterator[Finding]:
     elif netem.status == "ok":
         yield Finding("engine uml", "ok", f"not needed; the user-mode kernel cannot run here: {refusal}")
     else:
-        fix = "use Linux 7.2 or later" if ability and ability.netem else "use a kernel with sch_netem"
+        fix = "use Linux 7.2 or later" if ability and ability.netem else f"use a kernel with sch_netem; {MODPROBE}"
         yield Finding("engine uml", "warning", f"the user-mode kernel cannot run here: {refusal}", fix)
 
 
@@ -189,7 +224,7 @@ def _netem(ability: NetemCapabilities | None, output: str, uml_refusal: str | No
     except EngineError as error:
         return Finding("netem", "failed", str(error), f"see {KERNELS_PAGE}")
     if not choice.lacks:
-        return Finding("netem", "ok", choice.reason)
+        return Finding("netem", "ok", f"{choice.reason}. {choice.hint}" if choice.hint else choice.reason)
     return Finding("netem", "warning", f"{choice.reason} (for a matrix of every impairment)", f"see {KERNELS_PAGE}")
 
 
@@ -200,8 +235,23 @@ def _sysctl(name: str) -> str:
         return ""
 
 
+def _is_rootless() -> bool:
+    """Whether Docker's daemon is not root: no container then exceeds the host's limits of socket buffers."""
+    with suppress(DockerError, OSError):
+        return "name=rootless" in docker("info", "--format", "{{.SecurityOptions}}")
+    return False
+
+
 def _socket_buffer(machine: Machine) -> Finding:
     text = machine.sysctl("net.core.rmem_max")
+    if text and _is_rootless():
+        limits = {name: int(machine.sysctl(name) or 0) for name in ("net.core.rmem_max", "net.core.wmem_max")}
+        if small := {name: size for name, size in limits.items() if size < SOCKET_BUFFER_BYTES}:
+            sizes = " and ".join(f"{name} is {size >> 10} KiB" for name, size in small.items())
+            least = f"with rootless Docker the lab needs {SOCKET_BUFFER_BYTES >> 10} (wmem_max for engine uml)"
+            fix = " ".join(["sysctl -w", *(f"{name}={SOCKET_BUFFER_BYTES}" for name in small)])
+            return Finding("UDP buffers", "failed" if "net.core.rmem_max" in small else "warning",
+                           f"{sizes}; {least}", fix)  # fmt: skip
     if not text:
         return Finding("UDP buffers", "warning", "net.core.rmem_max cannot be read here", IN_THE_VM)
     if int(text) < SOCKET_BUFFER_BYTES:
@@ -262,10 +312,19 @@ def lacking(
 ) -> list[str]:
     """TCP congestion controls that this kernel neither has nor has a module for; empty if that cannot be known here."""
     available = (sysctl or _sysctl)(AVAILABLE).split()
-    is_elsewhere = not os.environ.get("DOCKER_HOST", "unix:").startswith("unix:")
-    if not available or is_elsewhere or not (is_module or _has_modules()):
+    if not available or not (is_module or _has_modules()):
         return []
-    return [name for name in names if name not in available and not (is_module or _is_module)(f"tcp_{name}")]
+    found = [name for name in names if name not in available and not (is_module or _is_module)(f"tcp_{name}")]
+    return found if found and _is_docker_here() else []
+
+
+def _is_docker_here() -> bool:
+    """Whether Docker's containers run on this kernel, as far as known; Docker Desktop's run in a virtual machine."""
+    try:
+        place = endpoint()
+    except (DockerError, OSError):
+        return True
+    return not place or (place.startswith("unix:") and "/desktop/" not in place)
 
 
 def _has_modules() -> bool:
@@ -277,8 +336,12 @@ def _is_module(name: str) -> bool:
 
 
 def _ipv6(machine: Machine) -> Iterator[Finding]:
-    """A finding if the kernel has no IPv6: then Docker cannot turn it off in the containers, as compose.yaml asks."""
-    if not machine.sysctl("net.ipv6.conf.all.disable_ipv6"):
+    """A finding if the kernel has no IPv6: then Docker cannot turn it off in the containers, as compose.yaml asks.
+
+    A system that has no settings at all, such as macOS, is not the one that runs the containers.
+    """
+    has_settings = any(machine.sysctl(name) for name in (AVAILABLE, "net.core.rmem_max"))
+    if has_settings and not machine.sysctl("net.ipv6.conf.all.disable_ipv6"):
         hint = "boot with ipv6.disable_ipv6=1 in place of ipv6.disable=1"
         yield Finding("IPv6", "failed", "the kernel has no IPv6, and containers cannot be started without it", hint)
 
@@ -331,21 +394,42 @@ def commit_of(root: Path) -> str:
 
     A new file counts only if it is a Python file of the lab: reports and matrices next to it change nothing.
     """
+    return checkout(root)[0]
+
+
+def checkout(root: Path) -> tuple[str, str]:
+    """The commit of a checkout (`commit_of`), and git's reason if it does not name the commit."""
+    if not (root / ".git").exists():  # not one: perhaps a tarball that was unpacked in another repository
+        return "", ""
     if not shutil.which("git"):
-        return ""
-    git = ["git", "-C", str(root)]
-    commit = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=False)
-    if commit.returncode:
-        return ""
+        return "", "git is not installed"
+    asked = _git(root, "rev-parse", "--show-toplevel", "--short=12", "HEAD")
+    if asked.returncode:
+        return "", (asked.stderr.splitlines() or ["git gave no reason"])[0].strip()
+    top, _, commit = asked.stdout.strip().rpartition("\n")
+    if Path(top).resolve() != root.resolve():
+        return "", f"git takes it for a part of {top}"
     new = [f"{folder}/*.py" for folder in CODE]
-    found = [
-        subprocess.run([*git, *words], capture_output=True, text=True, check=False).stdout.strip()
-        for words in (
-            ["status", "--porcelain", "--untracked-files=no"],
-            ["ls-files", "--others", "--exclude-standard", "--", *new],
-        )
-    ]
-    return commit.stdout.strip() + ("+changes" if any(found) else "")
+    differs = (
+        _git(root, "status", "--porcelain", "--untracked-files=no").stdout.strip()
+        or _git(root, "ls-files", "--others", "--exclude-standard", "--", *new).stdout.strip()
+    )
+    return f"{commit}+changes" if differs else commit, ""
+
+
+def _git(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=False)
+
+
+def _commit(root: Path) -> Iterator[Finding]:
+    """A finding if this is a checkout and git does not name its commit."""
+    if trouble := checkout(root)[1]:
+        fix = "install git"
+        if "dubious ownership" in trouble:
+            fix = shlex.join(["git", "config", "--global", "--add", "safe.directory", str(root)])
+        elif "not installed" not in trouble:
+            fix = f"look at `{shlex.join(['git', '-C', str(root), 'status'])}`"
+        yield Finding("commit", "warning", f"runs cannot record the commit of this clone: {trouble}", fix)
 
 
 def print_findings(findings: Iterable[Finding], out: Console) -> int:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 import os
-import shlex
-import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from headwind.cli.doctor import lanes_here
-from headwind.cli.runs import from_here
 from headwind.errors import UsageError
 from headwind.format import about, blocks_text, budget_text, counted, listed
 from headwind.model import Matrix, Result
+from headwind.own_command import lab_command
 from headwind.plan.forecast import LANE_S
 from headwind.plan.minimum import affordable, at_most, enough_s, guessed, needed_text, on_lanes
 from headwind.plan.scheduler import Scheduler
@@ -32,7 +29,6 @@ from headwind.verdicts.stats import fewest_blocks
 NO_RESULT = "will probably add none"
 NO_CHECK = "will probably settle no more self-checks"
 MOST_BUDGETS = 4  # that are tried until one is enough
-ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def how_to_resume(run: Run, data: RunData, cluster: str | None = None) -> list[str]:
@@ -166,9 +162,8 @@ class More:
 
 
 def _command(run: Run, budget_s: float | None, cluster: str | None) -> str:
-    words = [from_here(Path(sys.executable)), from_here(ROOT / "lab.py"), "run", "--resume", str(run.folder)]
-    words += ["--budget", budget_text(budget_s)] if budget_s else []
-    return shlex.join([*words, *(["--cluster", cluster] if cluster else [])])
+    words = ["--resume", str(run.folder), *(["--budget", budget_text(budget_s)] if budget_s else [])]
+    return lab_command("run", *words, *(["--cluster", cluster] if cluster else []))
 
 
 def _why_done(data: RunData) -> list[str]:

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from headwind.matrix.units import harmless
+from headwind.own_command import from_here
 from headwind.run.journal import MATRIX_RESOLVED, NoRunFolder
 
 USUAL = "give a folder such as reports/<run-id>"
@@ -55,8 +56,3 @@ def _near(name: str, runs: Sequence[str]) -> list[str]:
     """Names of runs that begin with a name, or else resemble it."""
     begun = [each for each in runs if name and each.startswith(name)]
     return (begun or get_close_matches(name, runs, MOST_NAMED, ALIKE))[:MOST_NAMED]
-
-
-def from_here(path: Path) -> str:
-    """The path as typed in the working directory: relative if it is inside."""
-    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)

@@ -12,10 +12,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from headwind.browsers import BROWSERS
 from headwind.format import counted
+from headwind.own_command import lab_command
 from headwind.servers import FURTHER
 from headwind.testbed.addresses import Addresses, pick_addresses
 from headwind.testbed.docker import Docker, DockerError, Say, docker
-from headwind.testbed.owner import is_alive, this_lab
+from headwind.testbed.owner import is_alive, is_elsewhere, this_lab
 from headwind.testbed.scratch import remove_scratch
 
 LABEL = "headwind.project"
@@ -52,15 +53,17 @@ def remove_project(project: str, docker: Docker = docker) -> None:
             names = ", ".join(each[:12] for each in left)
             raise DockerError(f"Docker could not remove {names}; does something else use them?")
     except DockerError as error:
-        raise DockerError(
-            f"testbed {project} may be left; `.venv/bin/python lab.py down` removes it: {error}"
-        ) from error
+        raise DockerError(f"testbed {project} may be left; `{lab_command('down')}` removes it: {error}") from error
 
 
 def projects(docker: Docker = docker) -> dict[str, bool]:
     """Every existing testbed, and whether its lab still runs."""
-    kinds = ("container", "network")
-    return {project: is_alive(owner) for kind in kinds for _, project, owner in _labelled(kind, docker)}
+    return {project: is_alive(owner) for project, owner in _owners(docker).items()}
+
+
+def _owners(docker: Docker) -> dict[str, str]:
+    """The owner of every existing testbed, by project."""
+    return {project: owner for kind in ("container", "network") for _, project, owner in _labelled(kind, docker)}
 
 
 def sweep(say: Say, include_living: bool = False, docker: Docker = docker) -> int:
@@ -69,14 +72,17 @@ def sweep(say: Say, include_living: bool = False, docker: Docker = docker) -> in
     Temporary folders of labs that have ended are removed as well.
     """
     remove_scratch()
-    found = projects(docker)
-    gone = [project for project, alive in found.items() if include_living or not alive]
+    found = _owners(docker)
+    gone = [project for project, owner in found.items() if include_living or not is_alive(owner)]
     for project in gone:
         say(f"removing {project}, left by an earlier run")
         remove_project(project, docker)
     if living := sorted(found.keys() - set(gone)):
         stay = "is in use and stays" if len(living) == 1 else "are in use and stay"
         say(f"{counted(len(living), 'testbed')} of other Headwind runs {stay}: {', '.join(living)}")
+    for host in sorted({found[project].partition(":")[0] for project in living if is_elsewhere(found[project])}):
+        say(f"runs of host {host} count as running; if that is the former name of this machine, or its runs have "
+            f"ended, `{lab_command('down', '--all')}` removes their testbeds, and all others")  # fmt: skip
     return len(gone)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -19,12 +21,44 @@ from headwind.errors import HeadwindError
 
 DOWNLOAD_S = 900.0  # without a line from docker, of a layer that is being downloaded
 ROOT = Path(__file__).resolve().parent.parent.parent
+# Of Ubuntu, of Docker's own packages, and of Debian.
+COMPOSE_PACKAGES = "docker-compose-v2, docker-compose-plugin or docker-compose, whichever your distribution has"
+_CANNOT_CONNECT = re.compile(
+    r"cannot connect to the docker daemon|failed to connect to the docker api|error while fetching server api version",
+    re.IGNORECASE,
+)
+_NO_COMPOSE = re.compile(r"not a docker command|unknown command")
 Say = Callable[[str], None]
 Docker = Callable[..., str]  # `docker` or `compose`, or what a test has instead
 
 
 class DockerError(HeadwindError):
-    """A docker command failed; the message holds the command, its last lines and what to try."""
+    """A docker command failed; the message holds the command, its last lines and what to try.
+
+    `reason` is the last line that docker printed, `advice` what to try; it is empty if that is not known.
+    """
+
+    def __init__(self, message: str, advice: str = "") -> None:
+        super().__init__(f"{message}\n{advice}" if advice else message)
+        self.reason = (message.splitlines() or [""])[-1].strip()
+        self.advice = advice
+
+
+def advice_on(complaint: str) -> str:
+    """The command that repairs what docker or Compose complains about; empty if that is not known."""
+    if re.search(r"permission ?denied", complaint, re.IGNORECASE) and re.search(
+        r"docker\.sock|docker (daemon|api)|server api version", complaint, re.IGNORECASE
+    ):
+        return "to be allowed to use Docker: `sudo usermod -aG docker $USER`, then log in again"
+    if "is too old. Minimum supported API version" in complaint:
+        return f"this Docker needs a newer Compose: install {COMPOSE_PACKAGES}"
+    if not _CANNOT_CONNECT.search(complaint) or "tcp://" in complaint or "ssh://" in complaint:
+        return ""
+    if "/run/user/" in complaint:
+        return "to start Docker: `systemctl --user start docker`"
+    if "desktop" in complaint:
+        return "to start Docker: `systemctl --user start docker-desktop`"
+    return "to start Docker: `sudo systemctl start docker`, or without systemd `sudo service docker start`"
 
 
 def docker(
@@ -47,6 +81,21 @@ def docker(
 def compose(*arguments: str, environment: Mapping[str, str]) -> str:
     """Run Compose, whichever this host has, and return its standard output. Raises DockerError."""
     return _run([*compose_command(), *arguments], environment=environment)
+
+
+def check_compose() -> None:
+    """Let Compose ask the daemon: one may be too old for the other. Raises DockerError."""
+    compose("ps", environment={"COMPOSE_PROJECT_NAME": "headwind-none", "COMPOSE_FILE": "compose.yaml"})
+
+
+def endpoint() -> str:
+    """The address of the daemon, such as `unix:///var/run/docker.sock`, by DOCKER_HOST or Docker's context.
+
+    Raises DockerError.
+    """
+    if given := os.environ.get("DOCKER_HOST"):
+        return given
+    return docker("context", "inspect", "--format", "{{.Endpoints.docker.Host}}").strip()
 
 
 def python_in(container: str, module: str, *arguments: str) -> list[str]:
@@ -77,13 +126,13 @@ def _run(
         if silence_s and process.returncode == -signal.SIGKILL:
             quiet_s = later_s if lines else silence_s
             raise DockerError(
-                f"`{' '.join(command)}` printed nothing for {quiet_s:g} s and was killed; does `docker info` answer?"
+                f"`{shlex.join(command)}` printed nothing for {quiet_s:g} s and was killed; does `docker info` answer?"
             )
         complaints.seek(0)
-        tail = [*lines, *complaints][-12:]
+        tail = [line for line in (*lines, *complaints) if line.strip()][-12:]
     if check and process.returncode:
         said = "".join(f"  {line}" for line in tail).rstrip()
-        raise DockerError(f"`{' '.join(command)}` failed with status {process.returncode}:\n{said}")
+        raise DockerError(f"`{shlex.join(command)}` failed with status {process.returncode}:\n{said}", advice_on(said))
     return "".join(lines)
 
 
@@ -149,10 +198,16 @@ def _killed_when_silent(
 
 @cache
 def compose_command() -> tuple[str, ...]:
-    """`docker compose` (v2) or `docker-compose` (v1), whichever this host has. Raises DockerError when neither is."""
+    """`docker compose` (v2) or `docker-compose` (v1), whichever this host has. Raises DockerError if neither works."""
+    failure, install = "", f"install {COMPOSE_PACKAGES}"
     for command in (("docker", "compose"), ("docker-compose",)):
         if shutil.which(command[0]):
-            with suppress(DockerError):
+            try:
                 _run([*command, "version"])
+            except DockerError as error:
+                failure = failure if _NO_COMPOSE.search(str(error)) else str(error)
+            else:
                 return command
-    raise DockerError("Docker Compose is missing: install docker-compose-plugin or docker-compose")
+    if failure:
+        raise DockerError(f"Docker Compose does not work: {failure}", f"repair it, or {install}")
+    raise DockerError("Docker Compose is missing", install)

@@ -21,9 +21,13 @@ from headwind.proof.probed_decisions import shows_reordering
 from impair.capabilities import NetemCapabilities
 from impair.profile import Delay, Direction, Link, Loss, Profile, Reorder
 
+NO_NETEM = "no netem"
 NO_SEEDS = "no seeds (new in 6.6): a run cannot be repeated packet by packet"
 NO_COUNTERS = "no counter of reordering (new in 7.2), and probes cannot verify one this rare or this short"
-MODPROBE = "`modprobe sch_netem` helps where the kernel has it as a module"
+MODPROBE = (
+    "`modprobe sch_netem` helps if the kernel has it as a module, which some distributions package separately "
+    "(Ubuntu: linux-modules-extra-$(uname -r); Fedora and RHEL: kernel-modules-extra)"
+)
 
 TURNS = count(os.getpid())  # spread the user-mode kernels of several lanes evenly over the CPUs
 
@@ -44,6 +48,11 @@ class Choice:
     def is_plain(self) -> bool:
         """Whether no message is needed: the kernel's own netem, and nothing missing."""
         return self.engine is KERNEL and not self.lacks
+
+    @property
+    def hint(self) -> str:
+        """The way to use the faster engine, if the user-mode kernel was taken for want of netem; empty otherwise."""
+        return f"Engine kernel is faster: {MODPROBE}" if self.engine is UML and NO_NETEM in self.reason else ""
 
 
 def lacking(ability: NetemCapabilities, profiles: Collection[Profile]) -> Iterator[str]:
@@ -79,7 +88,7 @@ def chosen(asked: str, ability: NetemCapabilities, profiles: Collection[Profile]
     does. Raises EngineError if no engine can provide all of `profiles`.
     """
     kernel = f"this kernel ({ability.kernel})"
-    lacks = tuple(lacking(ability, profiles)) if ability.netem else (f"no netem: {ability.why}",)
+    lacks = tuple(lacking(ability, profiles)) if ability.netem else (f"{NO_NETEM}: {ability.why}",)
     if not lacks:
         return Choice(KERNEL, f"engine kernel: {kernel} supports, seeds and verifies everything this matrix needs")
     if asked == AUTO and uml_refusal is None:

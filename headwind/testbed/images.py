@@ -32,9 +32,10 @@ from typing import IO
 
 from headwind.browsers import BROWSERS
 from headwind.errors import HeadwindError, UsageError
+from headwind.own_command import lab_command
 from headwind.servers import FURTHER, OWN
 from headwind.testbed import registry
-from headwind.testbed.docker import ROOT, Docker, DockerError, docker
+from headwind.testbed.docker import ROOT, Docker, DockerError, check_compose, docker
 from headwind.testbed.scratch import scratch
 
 BASE = "debian:forky-slim"
@@ -226,6 +227,8 @@ def ensure_images(say: Say, names: Collection[str], host: Host = HOST) -> Images
     start, place = time.monotonic(), registry.place_of(os.environ.get(registry.VARIABLE))
     wanted = [Sources.read(IMAGES[name], host.root) for name in names]
     ids = _ids(wanted, host.docker)
+    if _missing(wanted, ids):
+        host.docker("version", "--format", "{{.Server.Version}}")  # a Docker that does not answer seems to have none
     if place and (missing := _missing(wanted, ids)):
         registry.pull(place, [sources.reference for sources in missing], host.docker, say)
         ids = _ids(wanted, host.docker)
@@ -251,7 +254,7 @@ def push_images(say: Say, names: Collection[str], host: Host = HOST) -> None:
     """
     place = registry.place_of(os.environ.get(registry.VARIABLE))
     if not place:
-        command = ".venv/bin/python lab.py images push"
+        command = lab_command("images", "push")
         raise UsageError(f"no registry is set: {registry.VARIABLE}=registry.example:5000/team {command}")
     images = ensure_images(say, names, host)
     registry.push(place, [images.reference(name) for name in images.tags], host.docker, say)
@@ -371,8 +374,7 @@ def ensure_base(base: str, say: Say, host: Host = HOST) -> None:
         say(f"pulling {base}")
         host.docker("pull", base, silence_s=PULL_SILENCE_S)
     except DockerError as error:
-        reason = str(error).splitlines()[-1].strip()
-        say(f"could not pull {base} ({reason}); making it from the Debian mirror with mmdebstrap, about 15 s")
+        say(f"could not pull {base} ({error.reason}); making it from the Debian mirror with mmdebstrap, about 15 s")
         make_base(base, say, host)
 
 
@@ -401,7 +403,8 @@ def _install_mmdebstrap(base: str, say: Say, host: Host) -> None:
     if not host.which("apt-get") or not host.is_root():
         raise ImageError(
             f"Docker cannot pull {base}, and the tool to make it from a Debian mirror is not installed.\n"
-            f"Either let Docker reach a registry (`docker pull {base}` must work), or run as root:\n"
+            f"Either let Docker reach a registry (`docker pull {base}` must work),\n"
+            "or on Debian or Ubuntu run as root:\n"
             f"  apt-get install {' '.join(wanted)}"
         )
     say(f"installing {' and '.join(wanted)} on this machine")
@@ -409,12 +412,19 @@ def _install_mmdebstrap(base: str, say: Say, host: Host) -> None:
     host.command("apt-get", "install", "--yes", "--no-install-recommends", *wanted)
 
 
-def main() -> int | str:
-    """Prepare the images while the lab's packages are still being installed: only needs the standard library."""
+def main(words: Sequence[str] = ()) -> int | str:
+    """Prepare the images while the lab's packages are still being installed: only needs the standard library.
+
+    With the word `check`, only ask whether Docker and Compose work.
+    """
     for stop in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stop, signal.default_int_handler)  # a shell starts background jobs with SIGINT ignored
     try:
-        ensure_images(partial(print, flush=True), needed())
+        if "check" in words:
+            docker("version", "--format", "{{.Server.Version}}")
+            check_compose()
+        else:
+            ensure_images(partial(print, flush=True), needed())
     except HeadwindError as error:
         return f"headwind: {error}"
     except KeyboardInterrupt:
@@ -423,4 +433,4 @@ def main() -> int | str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

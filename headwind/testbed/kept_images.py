@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from headwind.format import counted
+from headwind.own_command import lab_command
 from headwind.testbed.docker import Docker, DockerError, Say, docker
 from headwind.testbed.images import BASE
 
@@ -49,8 +50,7 @@ def remove_images(say: Say, docker: Docker = docker, names: str = NAMES) -> int:
         try:
             docker("image", "rm", image.name)
         except DockerError as error:
-            reason = str(error).splitlines()[-1].strip()
-            say(f"{image.name} stays: {reason}")
+            say(f"{image.name} stays: {error.reason}")
         else:
             say(f"removed {image.name}")
             removed += 1
@@ -66,7 +66,7 @@ def staying(images: list[KeptImage]) -> Iterator[str]:
     yield f"{counted(len(images), 'image')} of the lab {stay}, so that the next run starts at once:"
     for image in images:
         yield f"  {image.name} ({image.size_bytes / 1e6:.0f} MB, layers are shared)"
-    yield f"`.venv/bin/python lab.py down --images` removes {'it' if len(images) == 1 else 'them'}"
+    yield f"`{lab_command('down', '--images')}` removes {'it' if len(images) == 1 else 'them'}"
     yield from shared()
 
 

@@ -25,16 +25,20 @@ def _start_time(pid: int) -> str:
         return ""
 
 
+def is_elsewhere(owner: str) -> bool:
+    """Whether an owner has another host name than this machine, so that nothing is known about its process."""
+    return bool(owner) and owner.partition(":")[0] != os.uname().nodename
+
+
 def is_alive(owner: str, kill: Callable[[int, int], None] = os.kill) -> bool:
     """Whether an owner still runs; one of another host counts as alive."""
-    host, _, rest = owner.partition(":")
-    pid, _, start = rest.partition(":")
-    if host != os.uname().nodename or not pid.isdigit():
-        return host != os.uname().nodename and bool(owner)  # another host's lab on the same daemon: leave it alone
+    pid, _, start = owner.partition(":")[2].partition(":")
+    if is_elsewhere(owner) or not pid.isdigit():
+        return is_elsewhere(owner)  # another host's lab on the same daemon: leave it alone
     try:
         kill(int(pid), 0)
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True
+        pass  # another user's process, perhaps one that has the pid after a reboot
     return not start or _start_time(int(pid)) in (start, "")

@@ -41,7 +41,7 @@ def pull(place: str, names: Iterable[str], docker: Docker, say: Say) -> None:
         try:
             _pull(f"{place}/{name}", name, machine, docker)
         except DockerError as error:
-            say(f"could not get {name} from {place} ({str(error).splitlines()[-1].strip()}); building it")
+            say(f"could not get {name} from {place} ({error.reason}); building it")
             if time.monotonic() - start >= ANSWER_S:
                 break
 

@@ -29,6 +29,7 @@ TRAIN_PATIENCE_S = 0.5
 TRAIN_LOSS = 0.001  # of a train inside hosts: the machine may cause less
 # A train that fails is sent again after each of these pauses: a fault that spares a later one is not the path's.
 TRAIN_PAUSES_S = (0.0, 0.5, 1.0, 2.0, 4.0)
+QUOTA_REMEDY = "docker update --cpu-quota -1"  # of impair/baseline.py
 PROGRAMS = ("/usr", "/opt", "/srv", "/lib", "/bin", "/sbin", "/etc/ld.so")  # paths that no container changes by itself
 # A changed file's ctime cannot be set back, and a removed file leaves that of its directory. /dev/fd is the last that a
 # container gets before its first program runs. (`docker diff` takes seconds on storage drivers that compare trees.)
@@ -48,7 +49,11 @@ def examine_start(path: Path) -> dict[str, Any]:
     Returns {"train": see `long_train`}, to be kept with the run. Raises UnexpectedState, which lists every difference
     by host, and the remedy.
     """
-    odd = [f"{host}: {what}" for host, found in path.ask_hosts(EXAMINE).items() for what in found]
+    odd = [
+        f"{host}: {_with_container(what, _container_of(host, path))}"
+        for host, found in path.ask_hosts(EXAMINE).items()
+        for what in found
+    ]
     with ThreadPoolExecutor() as pool:
         changed = pool.map(changed_programs, path.containers.values(), repeat(path.content is not None))
         odd += [f"{host}: {what}" for host, found in zip(path.containers, changed, strict=True) for what in found]
@@ -73,6 +78,19 @@ def examine_start(path: Path) -> dict[str, Any]:
             "processors"
         )
     return {"train": train}
+
+
+def _container_of(host: str, path: Path) -> str:
+    """The id of a host's container; empty if it is not known."""
+    server = next(
+        (id_ for name, id_ in path.containers.items() if name not in ("client", "impair", *path.browsers)), ""
+    )
+    return {"client": path.containers.get("client", ""), "server": server}.get(host, path.containers.get("impair", ""))
+
+
+def _with_container(what: str, container: str) -> str:
+    """A difference, in which the command that removes a quota has its container: the host does not know its id."""
+    return what.replace(QUOTA_REMEDY, f"{QUOTA_REMEDY} {container[:12]}") if container else what
 
 
 def _nothing_passes(path: Path, train: Mapping[str, Mapping[str, Any]]) -> str:

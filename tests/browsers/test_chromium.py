@@ -29,6 +29,11 @@ def test_only_a_discovered_http3_is_not_forced_on_the_server_s_port(place: Place
     assert switches(place) == expected
 
 
+def test_no_proxy_of_docker_s_configuration_is_used() -> None:
+    """Compose passes `proxies` of ~/.docker/config.json on to containers, and Chromium reached no server."""
+    assert "--no-proxy-server" in command(Place("h2", "10.77.2.10", 443), "hash", "profile")
+
+
 def test_connections_over_tcp_are_counted_from_the_kernel_s_text() -> None:
     text = "Ip: Forwarding\nIp: 1\nTcp: RtoAlgorithm ActiveOpens PassiveOpens\nTcp: 1 7 3\nUdp: InDatagrams\nUdp: 5\n"
     assert tcp_opens(text) == 7

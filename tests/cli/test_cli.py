@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
@@ -17,11 +18,13 @@ import pytest
 
 import lab
 from headwind import engines
-from headwind.cli import commands
+from headwind.cli import commands, doctor
+from headwind.cli.console import console
 from headwind.cli.dependencies import Dependencies
 from headwind.errors import HeadwindError, UsageError
 from headwind.matrix import nowhere
 from headwind.matrix.document import MatrixKeys
+from headwind.matrix.reader import load_matrix
 from headwind.model import Published, PublishedRow
 from headwind.testbed.kept_images import KeptImage
 from impair.profile import Profile
@@ -470,13 +473,34 @@ def test_a_document_of_another_kind_is_refused_before_the_runs_are_read(capsys: 
     assert "end its name in .md or .html" in capsys.readouterr().err
 
 
-def test_a_reader_that_leaves_ends_the_command_without_a_traceback() -> None:
+@pytest.mark.parametrize("name", ["validate", "profiles"])  # lines, and a table
+def test_a_reader_that_leaves_ends_the_command_without_a_traceback(name: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    command = [sys.executable, "lab.py", "validate", "matrix.yaml"]
+    command = [sys.executable, "lab.py", name]
     done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False, cwd=ROOT, timeout=60)
     os.close(writing)
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")
+
+
+@pytest.mark.parametrize("version", [(3, 9, 18), (3, 10, 13)])
+def test_an_older_python_is_refused_with_the_one_to_use(version: tuple[int, int, int]) -> None:
+    """It ended with `cannot import name 'UTC' from 'datetime'`."""
+    ast.parse((ROOT / "lab.py").read_text(), feature_version=version[1])
+    older = f"import runpy, sys; sys.version_info = {version}; runpy.run_path('lab.py', run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", older], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"lab.py: this is Python 3.{version[1]}, and 3.11 or newer is needed; run it as ")
+    assert ".venv/bin/python lab.py, which `make lab-plan` creates\n" in done.stderr
+
+
+def test_a_run_that_cannot_record_its_commit_says_why(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], matrix: Path
+) -> None:
+    monkeypatch.setattr(doctor, "checkout", lambda _: ("", "fatal: detected dubious ownership"))
+    lab.print_warnings(load_matrix(matrix), console())
+    said = "the run cannot record the commit: fatal: detected dubious ownership; `make lab-doctor` prints a fix\n"
+    assert capsys.readouterr().out.startswith(said)
 
 
 def test_the_address_of_a_scheduler_is_checked_before_docker(capsys: pytest.CaptureFixture[str]) -> None:

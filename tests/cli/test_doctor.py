@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,12 +14,25 @@ import pytest
 from rich.console import Console
 
 import lab
-from headwind.cli.doctor import Finding, Machine, Status, commit_of, examine, host_facts, lacking, print_findings
+from headwind.cli import doctor
+from headwind.cli.doctor import (
+    Finding,
+    Machine,
+    Status,
+    checkout,
+    commit_of,
+    examine,
+    host_facts,
+    lacking,
+    print_findings,
+)
+from headwind.own_command import lab_command
 from headwind.testbed.docker import compose_command
 from headwind.testbed.owner import this_lab
 
 SYSCTLS = {
     "net.core.rmem_max": "4194304",
+    "net.core.wmem_max": "212992",
     "net.ipv4.tcp_available_congestion_control": "reno cubic bbr",
     "net.ipv4.tcp_congestion_control": "bbr",
     "net.bridge.bridge-nf-call-iptables": "1",
@@ -37,7 +51,7 @@ esac
 
 
 LIVING, DEAD = this_lab(), f"{os.uname().nodename}:{os.getpid()}:1"
-FINE = Machine(4, "x86_64", 50 << 30, SYSCTLS.__getitem__)
+FINE = Machine(4, "x86_64", 50 << 30, SYSCTLS.__getitem__, 8 << 30)
 
 
 @pytest.fixture(autouse=True)
@@ -87,21 +101,46 @@ def test_one_core_is_too_few() -> None:
 
 @pytest.mark.parametrize(("free_mib", "status"), [(3 << 10, "ok"), ((3 << 10) - 1, "warning")])
 def test_images_need_three_gibibytes(free_mib: int, status: str) -> None:
-    assert finding("disk", replace(FINE, free_bytes=free_mib << 20)).status == status
+    found = finding("disk", replace(FINE, free_bytes=free_mib << 20))
+    assert found.status == status
+    assert ("in this clone" in found.detail) == (status == "warning")
+
+
+def test_the_fuller_of_two_places_is_named(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = host / "images"
+    place.mkdir()
+    program(host, DOCKER.replace("info)", f'info) case "$*" in *RootDir*) echo {place}; exit ;; esac;'))
+    usage = shutil._ntuple_diskusage(100 << 30, 99 << 30, 1 << 30)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    found = finding("disk")
+    assert found.detail == f"1024 MiB free in {place} (Docker's images)"
+    assert found.fix == "free 3 GiB there; `docker system prune` removes what Docker does not use"
+
+
+@pytest.mark.parametrize(
+    ("available_mib", "status", "words"),
+    [(2 << 10, "ok", "2 GiB free"), ((2 << 10) - 1, "warning", "2047 MiB free"), (0, "warning", "cannot be read here")],
+)
+def test_a_run_needs_two_gibibytes_of_free_memory(available_mib: int, status: str, words: str) -> None:
+    found = finding("memory", replace(FINE, available_bytes=available_mib << 20))
+    assert (found.status, words in found.detail) == (status, True)
+    assert Machine.here().available_bytes >= 0
 
 
 def test_a_missing_docker_stops_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     found = finding("docker")
     assert (found.status, found.detail) == ("failed", "not installed")
-    assert "apt-get install" in found.fix
+    assert "on Debian, run as root: apt-get install docker.io docker-compose" in found.fix
 
 
 def test_an_engine_that_does_not_answer_stops_a_run_and_is_quoted(host: Path) -> None:
     program(host, "#!/bin/sh\necho 'permission denied: /var/run/docker.sock' >&2; exit 1")
     found = finding("docker")
     assert (found.status, found.detail) == ("failed", "permission denied: /var/run/docker.sock")
-    assert "docker group" in found.fix
+    assert "sudo usermod -aG docker $USER" in found.fix
+    program(host, "#!/bin/sh\necho 'Cannot connect to the Docker daemon at unix:///var/run/docker.sock.' >&2; exit 1")
+    assert "sudo systemctl start docker" in finding("docker").fix
 
 
 def test_a_missing_compose_stops_a_run(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,6 +148,16 @@ def test_a_missing_compose_stops_a_run(host: Path, monkeypatch: pytest.MonkeyPat
     program(host, DOCKER.replace("run)", "compose) exit 1 ;;\nrun)"))
     assert finding("compose").status == "failed"
     assert finding("netem").status == "ok"
+
+
+def test_a_compose_that_is_too_old_for_this_docker_stops_a_run(host: Path) -> None:
+    """`docker-compose version` works without the daemon."""
+    refusal = "client version 1.38 is too old. Minimum supported API version is 1.44"
+    script = f"compose) case $2 in version) ;; *) echo '{refusal}' >&2; exit 1 ;; esac ;;\nrun)"
+    program(host, DOCKER.replace("run)", script))
+    found = finding("compose")
+    assert (found.status, found.detail) == ("failed", refusal)
+    assert "this Docker needs a newer Compose: install docker-compose-v2" in found.fix
 
 
 def test_a_docker_that_breaks_in_the_middle_is_a_finding(host: Path) -> None:
@@ -169,7 +218,9 @@ def test_netem_is_tried_and_not_read_about(host: Path, found: str | None, uml: s
     assert engine.status == ("ok" if uml == "echo yes" or status == "ok" else "warning")
     lacks_all = found is None or '"netem": false' in found
     kernel = "a kernel with sch_netem" if lacks_all else "Linux 7.2 or later"
-    assert engine.fix == (f"use {kernel}" if engine.status == "warning" else "")
+    assert engine.fix.startswith(f"use {kernel}" if engine.status == "warning" else "")
+    assert bool(engine.fix) == (engine.status == "warning")
+    assert ("linux-modules-extra-$(uname -r)" in engine.fix + netem.detail) == (found == NO_NETEM)
     assert "auto chooses" not in finding("kernel").detail, "what was tried says what is chosen"
 
 
@@ -197,7 +248,7 @@ def test_netem_is_not_tried_without_its_image(host: Path) -> None:
     assert finding("netem").status == "ok"
     assert "tested once the router image is built" in finding("netem").detail
     assert finding("netem").fix == "", "a status of ok needs none"
-    assert finding("netem").detail.endswith("`.venv/bin/python lab.py images` builds it")
+    assert finding("netem").detail.endswith(f"`{lab_command('images')}` builds it")
 
 
 @pytest.mark.parametrize(
@@ -209,6 +260,22 @@ def test_small_udp_buffers_are_named_with_their_cure(value: str, status: str, wo
     assert found.status == status
     assert words in found.detail
     assert (found.fix == "sysctl -w net.core.rmem_max=4194304") == (value == "212992")
+
+
+@pytest.mark.parametrize(
+    ("received", "sent", "status", "fix"),
+    [
+        ("4194304", "4194304", "ok", ""),
+        ("4194304", "212992", "warning", "sysctl -w net.core.wmem_max=4194304"),
+        ("212992", "4194304", "failed", "sysctl -w net.core.rmem_max=4194304"),
+        ("212992", "212992", "failed", "sysctl -w net.core.rmem_max=4194304 net.core.wmem_max=4194304"),
+    ],
+)
+def test_rootless_docker_needs_both_limits(host: Path, received: str, sent: str, status: str, fix: str) -> None:
+    program(host, DOCKER.replace("echo 7.2.7", "echo '[name=seccomp,profile=default name=rootless]'"))
+    limits = {"net.core.rmem_max": received, "net.core.wmem_max": sent}
+    found = finding("UDP buffers", replace(FINE, sysctl=(SYSCTLS | limits).__getitem__))
+    assert (found.status, found.fix) == (status, fix)
 
 
 @pytest.mark.parametrize(
@@ -320,18 +387,30 @@ def test_congestion_controls_that_the_kernel_neither_has_nor_could_load_are_know
     assert lacking(asked, lambda _: available, lambda name: name == module) == found
 
 
+@pytest.mark.parametrize(
+    ("place", "found"),
+    [
+        ("unix:///var/run/docker.sock", ["bbr"]),
+        ("unix:///run/user/1000/docker.sock", ["bbr"]),
+        ("unix:///home/a/.docker/desktop/docker.sock", []),
+        ("ssh://far", []),
+    ],
+)
+def test_a_docker_elsewhere_by_its_context_is_not_judged_by_this_kernel(
+    host: Path, monkeypatch: pytest.MonkeyPatch, place: str, found: list[str]
+) -> None:
+    """Only DOCKER_HOST counted, so `docker context use desktop-linux` was judged by this kernel."""
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    program(host, f'#!/bin/sh\n[ "$1" = context ] && echo {place}')
+    assert lacking(["bbr"], lambda _: "cubic", lambda _: False) == found
+
+
 def test_a_commit_has_changes_only_if_the_code_differs(tmp_path: Path) -> None:
     """A clone with notes and reports beside the code was recorded as changed."""
-
-    def git(*words: str) -> None:
-        who = ["-c", "user.name=a", "-c", "user.email=a@b"]
-        subprocess.run(["git", "-C", str(tmp_path), *who, *words], check=True, capture_output=True)
-
     (tmp_path / "headwind" / "cli").mkdir(parents=True)
     (tmp_path / "lab.py").touch()
-    git("init")
-    git("add", "lab.py")
-    git("commit", "-m", "first")
+    for words in (["init"], ["add", "lab.py"], ["commit", "-m", "first"]):
+        git("-C", str(tmp_path), *words)
     (tmp_path / "mine.yaml").touch()
     (tmp_path / "mine.py").touch()
     (tmp_path / "headwind" / "notes.txt").touch()
@@ -348,3 +427,38 @@ def test_a_kernel_without_ipv6_stops_a_run() -> None:
     assert "IPv6" not in {each.name for each in examine(FINE)}
     found = finding("IPv6", with_sysctl("net.ipv6.conf.all.disable_ipv6", ""))
     assert (found.status, found.fix) == ("failed", "boot with ipv6.disable_ipv6=1 in place of ipv6.disable=1")
+    elsewhere = replace(FINE, sysctl=lambda _: "")
+    assert "IPv6" not in {each.name for each in examine(elsewhere)}, "macOS has none of these settings"
+
+
+def git(*words: str) -> None:
+    who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run(["git", *who, *words], check=True, capture_output=True)
+
+
+def test_a_tarball_inside_another_repository_has_no_commit(tmp_path: Path) -> None:
+    git("-C", str(tmp_path), "init")
+    git("-C", str(tmp_path), "commit", "--allow-empty", "-m", "of another program")
+    (tmp_path / "headwind").mkdir()
+    assert checkout(tmp_path / "headwind") == ("", "")
+    (tmp_path / "headwind" / ".git").mkdir()  # broken: git looks further up
+    assert checkout(tmp_path / "headwind") == ("", f"git takes it for a part of {tmp_path}")
+
+
+def test_a_commit_that_git_refuses_to_name_is_a_finding_with_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clone of another user was recorded without a commit, and nothing said so."""
+    clone = tmp_path / "clone"
+    (clone / ".git").mkdir(parents=True)
+    monkeypatch.setattr(doctor, "ROOT", clone)
+    reason = f"fatal: detected dubious ownership in repository at '{clone}'"
+    (tmp_path / "git").write_text(f'#!/bin/sh\necho "{reason}" >&2; echo more >&2; exit 128\n')
+    (tmp_path / "git").chmod(0o755)
+    found = finding("commit")
+    assert (found.status, found.fix) == ("warning", f"git config --global --add safe.directory {clone}")
+    assert found.detail == f"runs cannot record the commit of this clone: {reason}"
+    (tmp_path / "git").write_text("#!/bin/sh\necho broken >&2; exit 128\n")
+    assert finding("commit").fix == f"look at `git -C {clone} status`"
+    monkeypatch.setenv("PATH", "")
+    assert finding("commit").fix == "install git"

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from headwind.browsers import BROWSERS
 from headwind.errors import HeadwindError
+from headwind.own_command import lab_command
 from headwind.servers import FURTHER
 from headwind.testbed import containers, testbed
 from headwind.testbed.addresses import Addresses, pick_addresses
@@ -152,7 +153,17 @@ def test_a_process_of_another_user_is_alive() -> None:
     def forbidden(pid: int, number: int) -> None:
         raise PermissionError(pid, number)
 
-    assert is_alive(f"{HOST}:12345:1", forbidden)
+    assert is_alive(this_lab(), forbidden)
+    assert is_alive(f"{HOST}:{1 << 30}:1", forbidden), "its start time is not known"
+
+
+def test_a_process_of_another_user_with_a_number_that_was_given_again_is_not_the_owner() -> None:
+    """After a reboot, what a user's run left stayed as long as that other process."""
+
+    def forbidden(pid: int, number: int) -> None:
+        raise PermissionError(pid, number)
+
+    assert not is_alive(f"{HOST}:{os.getpid()}:1", forbidden)
 
 
 # What is left of earlier labs
@@ -233,6 +244,18 @@ def test_sweeping_removes_dead_labs_and_leaves_living_ones(daemon: FakeDocker) -
         "removing dead, left by an earlier run",
         "removing half, left by an earlier run",
     ]
+
+
+def test_what_a_machine_left_under_its_former_name_comes_with_the_way_to_remove_it(daemon: FakeDocker) -> None:
+    """It counted as running for ever, and nothing named `--all`."""
+    daemon.testbed("old", "former:1:1")
+    said: list[str] = []
+    assert sweep(said.append, docker=daemon) == 0
+    assert said[0] == "1 testbed of other Headwind runs is in use and stays: old"
+    (hint,) = said[1:]
+    assert hint.startswith("runs of host former count as running; if that is the former name of this machine")
+    assert "lab.py down --all` removes their testbeds" in hint
+    assert sweep(said.append, include_living=True, docker=daemon) == 1
 
 
 def test_other_labs_are_those_that_run_and_are_not_this_one(daemon: FakeDocker) -> None:
@@ -362,7 +385,7 @@ def test_a_docker_that_does_not_answer_ends_the_teardown_with_the_command_that_d
     monkeypatch.setattr(containers, "TEARDOWN_S", 0.1)
     with pytest.raises(DockerError, match=r"printed nothing for 0\.1 s") as caught:
         remove_project("headwind-1-abc")
-    assert "headwind-1-abc may be left; `.venv/bin/python lab.py down` removes it" in str(caught.value)
+    assert f"headwind-1-abc may be left; `{lab_command('down')}` removes it" in str(caught.value)
 
 
 def test_every_call_of_docker_in_the_teardown_has_a_deadline(daemon: FakeDocker) -> None:

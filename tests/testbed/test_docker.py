@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from headwind.testbed.docker import ROOT, DockerError, compose, compose_command, docker, python_in
+from headwind.testbed.docker import ROOT, DockerError, check_compose, compose, compose_command, docker, python_in
 
 
 @pytest.fixture(autouse=True)
@@ -60,6 +60,13 @@ def test_a_failure_carries_the_command_the_status_and_the_last_lines(path: Path)
     assert lines[-1] == "  no space left"
     assert len(lines) == 13
     assert "  line 3" not in lines
+
+
+def test_a_failure_has_no_empty_lines(path: Path) -> None:
+    install(path, "echo; echo; echo no answer >&2; exit 1")
+    with pytest.raises(DockerError) as caught:
+        docker("version")
+    assert str(caught.value).splitlines() == ["`docker version` failed with status 1:", "  no answer"]
 
 
 def test_a_failure_that_is_expected_is_no_error(path: Path) -> None:
@@ -163,8 +170,75 @@ def test_the_newer_compose_is_preferred(path: Path) -> None:
 
 def test_no_compose_at_all_is_said_with_what_to_install(path: Path) -> None:
     install(path, "exit 125")
-    with pytest.raises(DockerError, match="install docker-compose-plugin or docker-compose"):
+    with pytest.raises(DockerError, match="Docker Compose does not work") as caught:
         compose_command()
+    assert "install docker-compose-v2, docker-compose-plugin or docker-compose" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "words", ["docker: 'compose' is not a docker command.", "docker: unknown command: docker compose"]
+)
+def test_a_compose_that_is_not_installed_is_missing(path: Path, words: str) -> None:
+    install(path, f'echo "{words}" >&2; exit 1')
+    with pytest.raises(DockerError) as caught:
+        compose_command()
+    assert caught.value.reason == "Docker Compose is missing"
+
+
+def test_a_compose_that_is_installed_and_broken_is_quoted(path: Path) -> None:
+    """`Docker Compose is missing` led to installing what was there."""
+    install(path, "echo \"docker: 'compose' is not a docker command.\" >&2; exit 1")
+    install(path, "echo \"ModuleNotFoundError: No module named 'distutils'\" >&2; exit 1", "docker-compose")
+    with pytest.raises(DockerError, match="`docker-compose version` failed with status 1:") as caught:
+        compose_command()
+    assert caught.value.reason == "ModuleNotFoundError: No module named 'distutils'"
+    assert caught.value.advice.startswith("repair it, or install docker-compose-v2")
+
+
+def test_a_compose_too_old_for_this_docker_is_found_by_asking_the_daemon(path: Path) -> None:
+    """Docker 29 refuses Compose 1.29, whose `version` asks no daemon."""
+    refusal = "client version 1.38 is too old. Minimum supported API version is 1.44, please upgrade your client"
+    install(path, f'case "$*" in *version) ;; *) echo "{refusal}" >&2; exit 1 ;; esac')
+    with pytest.raises(DockerError) as caught:
+        check_compose()
+    assert caught.value.reason == refusal
+    assert caught.value.advice.startswith("this Docker needs a newer Compose: install docker-compose-v2")
+    install(path, '[ "$*$COMPOSE_FILE" != ps ]')
+    check_compose()
+
+
+DIAL = "while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock"
+START, JOIN = "to start Docker: ", "to be allowed to use Docker: `sudo usermod -aG docker $USER`, then log in again"
+
+
+@pytest.mark.parametrize(
+    ("complaint", "advice"),
+    [
+        (f"permission denied {DIAL}", JOIN),
+        ("Error while fetching server API version: ('Connection aborted.', PermissionError(13, 'Permission denied'))",
+         JOIN),
+        ("Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?",
+         f"{START}`sudo systemctl start docker`, or without systemd `sudo service docker start`"),
+        ("failed to connect to the docker API at unix:///var/run/docker.sock; check if the path is correct",
+         f"{START}`sudo systemctl start docker`, or without systemd `sudo service docker start`"),
+        ("Cannot connect to the Docker daemon at unix:///run/user/1000/docker.sock. Is the docker daemon running?",
+         f"{START}`systemctl --user start docker`"),
+        ("Cannot connect to the Docker daemon at unix:///home/a/.docker/desktop/docker.sock. Is it running?",
+         f"{START}`systemctl --user start docker-desktop`"),
+        ("Cannot connect to the Docker daemon at tcp://far:2375. Is the docker daemon running?", ""),
+        ("exec: permission denied", ""),
+    ],
+)  # fmt: skip
+def test_a_docker_that_is_stopped_or_not_allowed_comes_with_the_command_that_helps(
+    path: Path, complaint: str, advice: str
+) -> None:
+    install(path, f'echo "{complaint}" >&2; exit 1')
+    with pytest.raises(DockerError) as caught:
+        docker("ps", "--format", '{{.Label "a b"}}')
+    assert (caught.value.reason, caught.value.advice) == (complaint, advice)
+    lines = str(caught.value).splitlines()
+    assert lines[0] == """`docker ps --format '{{.Label "a b"}}'` failed with status 1:""", "as a shell takes it"
+    assert lines[1:] == [f"  {complaint}", *([advice] if advice else [])]
 
 
 def test_an_agent_is_a_module_in_a_container_with_our_pipes() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headwind.engines import KERNEL, UML
+from headwind.engines import AUTO, KERNEL, UML
 from headwind.matrix.reader import load_matrix
 from headwind.testbed.engine_choice import (
     COUNTED,
@@ -116,3 +116,13 @@ def test_a_row_is_about_the_release_that_was_tried(row: KernelRow) -> None:
 def test_the_document_shows_the_table_of_the_code() -> None:
     """On failure: put what `kernel_table` returns into the document."""
     assert kernel_table() in DOCUMENT.read_text()
+
+
+def test_a_user_mode_kernel_for_want_of_netem_comes_with_the_packages_that_have_it() -> None:
+    """Ubuntu's cloud kernels and those of Fedora have the module in another package; the other engine is faster."""
+    hint = chosen(AUTO, NONE, (PLAIN,), None).hint
+    for package in ("linux-modules-extra-$(uname -r)", "kernel-modules-extra"):
+        assert package in hint
+        assert package in DOCUMENT.read_text()
+    old = chosen(AUTO, OLD, (PLAIN,), None)
+    assert (old.engine, old.hint) == (UML, "")

@@ -196,6 +196,8 @@ class FakeDocker:
                 self.there.add(name)
             case ("import", *_, name):
                 self.there.add(name)
+            case ("version", *_):
+                pass
             case _:
                 raise AssertionError(command)
         return ""
@@ -306,6 +308,23 @@ def test_without_images_there_is_no_router_image() -> None:
     assert images.router_image(FakeDocker()) is None
 
 
+def test_a_docker_that_does_not_answer_is_not_a_docker_without_images() -> None:
+    """Its base was `pulled`, then `mmdebstrap` installed, neither of which can help."""
+    said, programs = list[str](), Programs()
+
+    class Stopped(FakeDocker):
+        def __call__(self, *command: str, **given: Any) -> str:
+            if not given.get("check", True):
+                return ""
+            self.commands.append(command)
+            raise DockerError("`docker version` failed with status 1:\n  Cannot connect", "start it")
+
+    docker = Stopped()
+    with pytest.raises(DockerError, match="Cannot connect\nstart it"):
+        images.ensure_images(said.append, images.needed(), programs.host(docker))
+    assert ([command[0] for command in docker.commands], said, programs.ran) == (["version"], [], [])
+
+
 def test_a_registry_that_answers_is_enough() -> None:
     docker = FakeDocker()
     host = Host(docker, command=lambda *_: pytest.fail("the registry had it"))
@@ -393,6 +412,17 @@ def test_a_tarball_in_the_build_context_is_not_committed() -> None:
     assert ignored.returncode == 0
 
 
+def test_scripts_keep_their_line_ends_in_a_clone_by_git_for_windows() -> None:
+    """Used in WSL2, it had scripts that do not run in containers."""
+    asked = ["git", "check-attr", "text", "eol", "--", "nginx/entrypoint.sh"]
+    told = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert told.splitlines() == ["nginx/entrypoint.sh: text: auto", "nginx/entrypoint.sh: eol: lf"]
+    listed = subprocess.run(["git", "ls-files", "--eol"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert {line.split()[0] for line in listed.splitlines()} <= {"i/lf", "i/-text", "i/none"}, (
+        "no file is changed by it"
+    )
+
+
 @pytest.mark.parametrize("file", DOCKERFILES)
 def test_the_first_layer_of_every_image_is_the_same(file: str) -> None:
     final_stage = (ROOT / file).read_text().rpartition("\nFROM ")[2]
@@ -459,6 +489,24 @@ def test_images_made_beside_the_installation_end_with_a_status_and_no_traceback(
     try:
         assert images.main() == status
         assert signal.getsignal(signal.SIGTERM) is signal.default_int_handler, "Ctrl-C in make ends it"
+    finally:
+        for sign, handler in before.items():
+            signal.signal(sign, handler)
+
+
+@pytest.mark.parametrize("refusing", ["docker", "check_compose"])
+def test_a_docker_or_compose_that_does_not_work_is_found_before_the_installation(
+    monkeypatch: pytest.MonkeyPatch, refusing: str
+) -> None:
+    def refuse(*_: str) -> str:
+        raise DockerError("too old", "install another")
+
+    for asking in ("docker", "check_compose"):
+        monkeypatch.setattr(images, asking, refuse if asking == refusing else lambda *_: "")
+    monkeypatch.setattr(images, "ensure_images", lambda *_: pytest.fail("not asked for"))
+    before = {sign: signal.getsignal(sign) for sign in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        assert images.main(["check"]) == "headwind: too old\ninstall another"
     finally:
         for sign, handler in before.items():
             signal.signal(sign, handler)

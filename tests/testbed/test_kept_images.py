@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headwind.own_command import lab_command
 from headwind.testbed.docker import DockerError
 from headwind.testbed.kept_images import KeptImage, kept_images, remove_images, staying
 
@@ -51,7 +52,7 @@ def test_the_commands_that_remove_what_stays_are_named() -> None:
     said = "\n".join(staying([KeptImage("headwind-client:abc", 141_000_000)]))
     assert "headwind-client:abc (141 MB" in said
     assert "1 image of the lab stays, so" in said
-    assert "`.venv/bin/python lab.py down --images` removes it\n" in said
+    assert f"`{lab_command('down', '--images')}` removes it\n" in said
     two = "\n".join(staying([KeptImage("a", 1), KeptImage("b", 1)]))
     assert "2 images of the lab stay, so" in two
     assert "removes them\n" in two

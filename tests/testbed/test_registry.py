@@ -10,6 +10,7 @@ import pytest
 
 import lab
 from headwind.errors import UsageError
+from headwind.own_command import lab_command
 from headwind.testbed import images, registry
 from headwind.testbed.docker import DockerError
 from headwind.testbed.images import Host, Sources
@@ -177,4 +178,5 @@ def test_pushing_nowhere_is_a_mistake_with_the_command(
 ) -> None:
     monkeypatch.delenv("HEADWIND_REGISTRY", raising=False)
     assert lab.main(["images", "push"]) == 2
-    assert "HEADWIND_REGISTRY=registry.example:5000/team .venv/bin/python lab.py images push" in capsys.readouterr().err
+    command = f"HEADWIND_REGISTRY=registry.example:5000/team {lab_command('images', 'push')}"
+    assert command in capsys.readouterr().err

@@ -7,12 +7,14 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from headwind.clock import Clock
 from headwind.testbed import testbed
+from headwind.trial import start
 from headwind.trial.lane import Lane
 from headwind.trial.start import (
     CHANGED_SINCE_START,
@@ -25,6 +27,7 @@ from headwind.trial.start import (
 )
 from tests.fake_testbed import RULES, Sabotage, World, fake_path, fake_testbed
 
+ROOT = Path(__file__).resolve().parent.parent.parent
 ALLOWED = int(TRAIN_LOSS * TRAIN_PACKETS) - 1
 HURRIED = Clock(sleep=lambda _: None)
 
@@ -40,6 +43,19 @@ def test_what_a_host_has_too_much_is_said_with_the_hosts_name() -> None:
     with bed as up, pytest.raises(UnexpectedState, match="server: eth0 with the queueing discipline tbf") as refusal:
         examine_start(up)
     assert refusal.value.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("host", "container"), [("client", "c1"), ("server", "s1"), ("router", "r1"), ("router's container", "r1")]
+)
+def test_the_command_that_removes_a_quota_has_its_container(host: str, container: str) -> None:
+    found = f"a quota of CPU time (50000 100000): `{start.QUOTA_REMEDY}`"
+    assert f'`{start.QUOTA_REMEDY}`")' in (ROOT / "impair" / "baseline.py").read_text(), "it is added to that"
+    with fake_path(World()) as up:
+        bed = replace(up, containers={"client": "c1" * 32, "impair": "r1" * 32, "nginx": "s1" * 32})
+        command = start._with_container(found, start._container_of(host, bed))
+        assert command.endswith(f"`docker update --cpu-quota -1 {container * 6}`")
+        assert start._with_container(found, start._container_of(host, up)) == found, "it has no containers"
 
 
 @pytest.mark.parametrize(("vanishing", "refused"), [(ALLOWED, False), (ALLOWED + 1, True)])

@@ -90,6 +90,4 @@ def test_the_answer_and_the_causes_name_it(tmp_path: Path) -> None:
         data = RunData.of(run)
     assert f"{DIFFER}; add h2: against HTTP/3 it does not." in answer_of(data).by_others
     (why,) = whys(data, standings(data))
-    assert why.sentences[0].endswith(
-        "no cause found; they differ in congestion control: CUBIC and BBR."
-    )
+    assert why.sentences[0].endswith("no cause found; they differ in congestion control: CUBIC and BBR.")
