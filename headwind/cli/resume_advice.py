@@ -23,8 +23,9 @@ from headwind.run.data import RunData
 from headwind.run.earlier import earlier_results
 from headwind.run.journal import Run
 from headwind.verdicts.ended import complete
+from headwind.verdicts.findings import FALSE_SHARE
 from headwind.verdicts.pending import Open
-from headwind.verdicts.stats import fewest_blocks
+from headwind.verdicts.verdict import fewest_for_sure
 
 NO_RESULT = "will probably add none"
 NO_CHECK = "will probably settle no more self-checks"
@@ -269,7 +270,7 @@ def _details(matrix: Matrix, more: More, unverified: Collection[str]) -> list[st
     for ids, what in ((more.short, needed_text(matrix)), (more.slow, "a sure result")):
         if ids:
             another = about(matrix.repeat.budget_s or 0)
-            found.append(f"Another {another} would be too short for {what} in {names(ids)}.")
+            found.append(f"Another {another} may be too short for {what} in {names(ids)}.")
     if more.later and more.settled:  # else the first sentence says it of all
         found.append(
             f"In {names(more.later)}, {about(more.budget_s or 0)} will probably not be enough for further sure results."
@@ -311,4 +312,4 @@ def _is_beyond(item: Open, confidence: float) -> bool:
     """True if the matrix's maximum keeps its comparisons from being settled, whatever the forecast."""
     lacks = item.soonest.low or 0
     is_too_few = lacks > 0 and (item.n >= item.most or (has_forecast(item) and item.n + lacks > item.most))
-    return is_too_few or item.most < fewest_blocks(confidence, anytime=True)
+    return is_too_few or item.most < fewest_for_sure(confidence, anytime=True, false_share=FALSE_SHARE)

@@ -15,7 +15,8 @@ from headwind.format import about, budget_text, listed
 from headwind.model import Matrix, Repetition
 from headwind.plan.cpu_demand import CpuDemand
 from headwind.plan.forecast import START_S, Forecast, block_seconds
-from headwind.verdicts.stats import fewest_blocks
+from headwind.verdicts.findings import FALSE_SHARE
+from headwind.verdicts.verdict import fewest_for_sure
 
 GUESSED = 1.5  # maximum factor of a guess: of the networks of matrix.yaml the slowest took 1.4 and 1.6 times as long
 LEARNT = 1.2  # of a forecast from earlier trials: a timeout in a lossy network, or other work on the machine
@@ -38,7 +39,8 @@ def enough_s(seconds: float) -> float:
 
 def blocks_needed(matrix: Matrix) -> int:
     """Blocks of a condition after which a comparison can be settled, if the matrix allows that many."""
-    return max(matrix.repeat.least, min(fewest_blocks(matrix.repeat.confidence, anytime=True), matrix.repeat.most))
+    fewest = fewest_for_sure(matrix.repeat.confidence, anytime=True, false_share=FALSE_SHARE)
+    return max(matrix.repeat.least, min(fewest, matrix.repeat.most))
 
 
 def needed_text(matrix: Matrix) -> str:
@@ -76,13 +78,14 @@ def at_most(costs: Mapping[str, float], guesses: Collection[str]) -> dict[str, f
 def too_few_blocks(matrix: Matrix) -> str:
     """A note that the matrix has fewer blocks than any verdict needs, with a sufficient setting; else empty."""
     repeat = matrix.repeat
-    fewest = fewest_blocks(repeat.confidence, anytime=repeat.is_adaptive)
+    fewest = fewest_for_sure(repeat.confidence, anytime=repeat.is_adaptive, false_share=FALSE_SHARE)
     if repeat.most >= fewest or len(matrix.arms) < 2 or matrix.find:
         return ""
     return (
         f"note: a sure result takes {fewest} blocks{'' if repeat.is_adaptive else ' if their number is fixed'}, and "
         f"this matrix has {repeat.most}: nothing can be sure; `repeat: {{min: {Repetition().least}, max: "
-        f"{Repetition().most}}}` runs until everything is sure, for at most {Repetition().most} blocks"
+        f"{Repetition().most}}}` runs until everything is sure, the budget ends, or each network has "
+        f"{Repetition().most} blocks"
     )
 
 

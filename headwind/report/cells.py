@@ -131,10 +131,11 @@ def _likely(known: Known) -> Iterator[str]:
     """Another metric by which a comparison is likely, if it is unclear or another result by the primary one."""
     if (best := _narrowest(known)) is None:
         return
+    why = "".join(f" ({reason})" for reason in reasons_of(best))
     if verdict_of(best).favours:
-        yield f"likely {arm_name(sides(best)[0])} {ahead_text(best)} by {best.metric.label}"
+        yield f"likely {arm_name(sides(best)[0])} {ahead_text(best)} by {best.metric.label}{why}"
     elif verdict_of(best) is Verdict.TIE:
-        yield f"likely a tie by {best.metric.label}: {possible_text(best.comparison.interval)}"
+        yield f"likely a tie by {best.metric.label}: {possible_text(best.comparison.interval)}{why}"
 
 
 def reasons_of(finding: Finding) -> Iterator[str]:

@@ -347,7 +347,7 @@ def more_texts(item: Open) -> list[str]:
     if item.allows(item.first) and item.first.blocks != item.outlook.blocks:
         first = _forecast_text(item, item.first, f"{_by(item, item.first)} after ".lstrip(), is_limited=False)
         every = _forecast_text(item, item.outlook)
-        return [f"the first probably sure {first}", f"{'both' if count == 2 else f'all {count}'}: {every}"]
+        return [f"the first probably sure {first}", f"{'both' if count == 2 else f'all {count}'} comparisons: {every}"]
     by = _by(item, item.outlook) if item.outlook.blocks is not None else ""
     every = "all " if count > 1 else ""
     text = _forecast_text(item, item.outlook, f"{every}probably sure{by} after " if by else "")
@@ -396,7 +396,7 @@ def _cpu_bound(data: RunData) -> list[str]:
 
 
 def _settled_by_others(data: RunData) -> list[str]:
-    """Comparisons that get no more blocks because another metric settled them, and how to settle the primary one.
+    """Comparisons that get no separate blocks because another metric settled them, and how to settle the primary one.
 
     There is a sentence for each primary metric.
     """
@@ -409,7 +409,7 @@ def _settled_by_others(data: RunData) -> list[str]:
             found = left.setdefault(line.primary.metric, {})
             found.setdefault(data.matrix.name_of(line.condition), []).append(line.pair)
     return [
-        f"These comparisons get no more blocks, because another metric is sure ({metric.label} is not): "
+        f"These comparisons get no separate blocks, because another metric is sure ({metric.label} is not): "
         f"{'; '.join(f'{name} ({names_of(pairs)})' for name, pairs in found.items())}. To run until {metric.label} is "
         f"sure as well, start a new run with `judge: [{metric.key}]` in its matrix file."
         for metric, found in left.items()

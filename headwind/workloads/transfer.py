@@ -20,6 +20,10 @@ from servers.objects import path_of, size_of
 FIRST_BYTE = Metric("ttfb_s", "time to first byte", "first byte", "s", use=Use.JUDGED)
 HANDSHAKE = Metric("handshake_s", "time of the handshake", "handshake", "s", use=Use.COMPARED)
 GOODPUT = next(metric for metric in FURTHER if metric.key == "goodput_bps")
+# Of h2load, whose first byte over HTTP/2 and HTTP/3 may be of the server's settings: `kind: ttfb` has the answer's.
+FIRST_BYTE_OF_ANY = replace(
+    FIRST_BYTE, note="over HTTP/2 and HTTP/3 maybe of the server's settings, before the answer", use=Use.COMPARED
+)
 # metric -> column of the client's samples, which have one value for each connection
 _COLUMNS = {FIRST_BYTE.key: "ttfb_s", HANDSHAKE.key: "connect_s"}
 
@@ -30,7 +34,7 @@ class Transfer(H2load):
 
     kind: ClassVar[str] = "transfer"
     metrics: ClassVar[tuple[Metric, ...]] = (
-        TOTAL, FIRST_BYTE, replace(GOODPUT, use=Use.COMPARED), HANDSHAKE, BODY, GIVEN_UP,
+        TOTAL, FIRST_BYTE_OF_ANY, replace(GOODPUT, use=Use.COMPARED), HANDSHAKE, BODY, GIVEN_UP,
     )  # fmt: skip
     rates: ClassVar[tuple[Rate, ...]] = H2load.rates[1:]
     progress: ClassVar[Mapping[float, Metric]] = {}

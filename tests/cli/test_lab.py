@@ -381,7 +381,7 @@ def test_the_last_line_of_a_run_that_left_comparisons_open_goes_on_with_them(
     out = capsys.readouterr().out
     missing = "Blocks still to run (minimum 2): clean 2, loss 2; 3 min will probably complete them"
     missing += " (a guess: no trial has run in clean, loss)."
-    expected = f"{missing} Another 1 s would be too short for the 8 blocks that a sure result takes in clean, loss."
+    expected = f"{missing} Another 1 s may be too short for the 8 blocks that a sure result takes in clean, loss."
     assert f"0 of 6 comparisons are sure by at least one metric. {expected} Resume with:" in " ".join(out.split())
     assert "More time would settle" not in out, "said once"
     command = last_command(out)
@@ -584,7 +584,7 @@ def test_a_run_says_at_its_start_that_its_matrix_has_too_few_blocks(
 ) -> None:
     assert fake_lab.run() == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert out.startswith("note: a sure result takes 6 blocks if their number is fixed, and this matrix has 2: ")
+    assert out.startswith("note: a sure result takes 7 blocks if their number is fixed, and this matrix has 2: ")
 
 
 def test_a_stop_while_the_testbed_comes_up_says_that_nothing_was_recorded(

@@ -99,7 +99,7 @@ def test_a_budget_that_is_too_short_for_the_minimum_is_not_repeated(tmp_path: Pa
     why, *details, command = resumed(tmp_path, 240.0)
     assert why == "0 of 6 comparisons are sure by at least one metric."
     assert "  Blocks still to run (minimum 9): clean 6, delay 6; 8 min will probably complete them." in details
-    assert "  Another 4 min would be too short for the minimum of 9 blocks in delay." in details
+    assert "  Another 4 min may be too short for the minimum of 9 blocks in delay." in details
     assert command.endswith(" --budget 8min")
 
 
@@ -209,7 +209,7 @@ def test_the_condition_that_is_settled_soonest_is_named_with_the_forecast_that_m
         "about 1 more block (likely 1 to 4), which takes 5 s",
         "about 29 more blocks (likely 7 to hundreds; the matrix file allows 51), which take 2 min 25 s",
     )
-    said = f"the first probably sure after {first}; all 3: {every}"
+    said = f"the first probably sure after {first}; all 3 comparisons: {every}"
     assert detail == f"  Soonest in delay: {said}."
     assert more_text(data.judgement.open[1]) == said, "the report names another time"
 

@@ -124,7 +124,9 @@ def test_fewer_blocks_than_a_verdict_needs_settle_nothing_however_long_they_take
     costs = {condition.id: 1.0 for condition in few.conditions}
     assert what_a_budget_settles(few, costs) == "", "no budget is enough"
     said = "note: a sure result takes 8 blocks, and this matrix has 7: nothing can be sure; `repeat: {min: 9, max: 60}`"
-    assert too_few_blocks(few) == f"{said} runs until everything is sure, for at most 60 blocks"
+    assert (
+        too_few_blocks(few) == f"{said} runs until everything is sure, the budget ends, or each network has 60 blocks"
+    )
 
 
 @pytest.mark.parametrize(("least", "blocks"), [(2, 8), (8, 8), (9, 9), (12, 12)])

@@ -95,8 +95,8 @@ def test_the_narrowest_metric_bounds_a_difference_that_the_primary_one_leaves_op
     ("narrow", "withheld", "note"),
     [
         ((0.96, 1.10), None, ""),
-        ((1.02, 1.10), None, "likely HTTP/3 1.06x [1.02, 1.10] by {by}"),
-        ((0.98, 1.04), None, "likely a tie by {by}: 1.02x slower to 1.04x faster"),
+        ((1.02, 1.10), None, "likely HTTP/3 1.06x [1.02, 1.10] by {by} (lead may be under 5 %)"),
+        ((0.98, 1.04), None, "likely a tie by {by}: 1.02x slower to 1.04x faster (not significant after correction)"),
         ((0.98, 1.04), Verdict.TIE, ""),
     ],
 )
@@ -115,7 +115,7 @@ def test_what_the_narrowest_metric_adds_to_an_unclear_cell(
 def test_a_likely_metric_is_named_however_little_the_first_one_leaves_open() -> None:
     """`1.02x slower to 1.10x faster` alone, while the mean completion time was likely 1.20x [1.12, 1.24]."""
     cell = cell_of(known_of(line(finding(0.98, 1.10), finding(1.12, 1.24, metric=OTHERS[0]))), {})
-    assert cell.notes == (f"likely HTTP/3 1.18x [1.12, 1.24] by {OTHERS[0].label}",)
+    assert cell.notes == (f"likely HTTP/3 1.18x [1.12, 1.24] by {OTHERS[0].label} (not significant after correction)",)
 
 
 def test_below_the_fewest_blocks_nothing_is_claimed() -> None:
@@ -137,8 +137,8 @@ def test_only_what_survives_among_all_comparisons_is_sure(name: str) -> None:
 @pytest.mark.parametrize(
     ("first", "other", "notes"),
     [
-        ((0.98, 1.02), (1.12, 1.24), ("likely HTTP/3 1.18x [1.12, 1.24] by {by}",)),
-        ((1.10, 1.20), (0.82, 0.90), ("likely HTTP/2 1.16x [1.11, 1.22] by {by}",)),
+        ((0.98, 1.02), (1.12, 1.24), ("likely HTTP/3 1.18x [1.12, 1.24] by {by} (not significant after correction)",)),
+        ((1.10, 1.20), (0.82, 0.90), ("likely HTTP/2 1.16x [1.11, 1.22] by {by} (not significant after correction)",)),
         ((1.10, 1.20), (1.12, 1.24), ()),
         ((1.10, 1.20), (0.98, 1.02), ()),
     ],

@@ -185,7 +185,7 @@ def test_a_fixed_number_of_blocks_needs_as_many_for_a_verdict_when_it_is_stopped
     """A finished run needed six blocks, and the same one eight if it was stopped."""
     few = replace(data, matrix=replace(MATRIX, repeat=Repetition.fixed(9)), judge=None, results=data.results[-8:])
     seen = replace(few, status=replace(data.status, state=state))
-    assert "no network has the 6 blocks that a sure result takes" in summary_md(seen, seen.judgement, "report.html")
+    assert "no network has the 7 blocks that a sure result takes" in summary_md(seen, seen.judgement, "report.html")
     early = 6 if state is State.FINISHED else 8  # a look before the end needs the blocks of any stopping time
     assert seen.judgement.rule.blocks_needed(6) == early
 

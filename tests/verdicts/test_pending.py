@@ -175,8 +175,8 @@ def test_what_can_be_settled_is_said_before_what_cannot() -> None:
     never, soon = Outlook(None, 200, None), Outlook(5, 3, 9)
     said = open_text(replace(item, soonest=soon, outlook=never), "far")
     assert said.endswith(
-        "; the first probably sure after about 5 more blocks (likely 3 to 9), which take 5 s; all 3: at least 200 more "
-        "blocks, perhaps far more, but the matrix file allows only 51 more"
+        "; the first probably sure after about 5 more blocks (likely 3 to 9), which take 5 s; all 3 comparisons: "
+        "at least 200 more blocks, perhaps far more, but the matrix file allows only 51 more"
     )
     assert "first" not in open_text(replace(item, soonest=soon, outlook=soon), "far")
     assert "first" not in open_text(replace(item, soonest=never, outlook=never), "far")

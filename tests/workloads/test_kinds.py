@@ -231,8 +231,8 @@ def test_a_transfer_tells_of_its_handshake_its_first_byte_and_its_goodput() -> N
     assert result.metrics[HANDSHAKE.key] == columns["connect_s"][0]
     assert result.metrics[FIRST_BYTE.key] == columns["ttfb_s"][0]
     assert result.metrics[HANDSHAKE.key] < result.metrics[FIRST_BYTE.key] < result.metrics[TOTAL.key]
-    assert set(Transfer.with_use(Use.JUDGED)) == {TOTAL, FIRST_BYTE}
-    assert [metric.key for metric in Transfer.with_use(Use.COMPARED)] == [GOODPUT.key, HANDSHAKE.key]
+    assert Transfer.with_use(Use.JUDGED) == (TOTAL,), "the first byte may be of the server's settings"
+    assert [each.key for each in Transfer.with_use(Use.COMPARED)] == [FIRST_BYTE.key, GOODPUT.key, HANDSHAKE.key]
 
 
 def test_a_transfer_that_was_stopped_is_a_bound() -> None:
@@ -257,9 +257,10 @@ def test_a_whole_run_of_both_is_judged_by_their_metrics_and_drawn(tmp_path: Path
         assert told in page
     judged = frames.verdicts[frames.verdicts["judged"]].groupby("workload", observed=True)["metric"].unique()
     assert list(judged["pictures"]) == [TOTAL.key, DONE.key]
-    assert list(judged["large"]) == [TOTAL.key, FIRST_BYTE.key]
+    assert list(judged["large"]) == [TOTAL.key]
     row = frames.verdicts.query("workload == 'large' and candidate == 'h3' and baseline == 'h1'").set_index("metric")
-    assert row.loc[FIRST_BYTE.key, "verdict"] == "faster", "the fake's h3 is faster"
+    assert row.loc[TOTAL.key, "verdict"] == "faster", "the fake's h3 is faster"
+    assert row.loc[FIRST_BYTE.key, "ratio"] > 1
     assert row.loc[GOODPUT.key, "ratio"] == pytest.approx(row.loc[TOTAL.key, "ratio"]), "more of it is better"
 
 
