@@ -384,7 +384,8 @@ def _purpose(path: Path, slip: Slip, level: Level) -> str:
 def _meant(slip: Slip, root: type[BaseModel], tree: Any) -> Iterator[Path]:
     """Missing keys that a mistake next to them explains: another spelling, keys of another kind, two in one value."""
     level = levels(root, tree, slip.path[:-1])[-1]
-    if slip.path[-1] == "requests" and (both := count_and_size(value_at(tree, slip.path))):
+    key = str(slip.path[-1])
+    if (both := count_and_size(value_at(tree, slip.path))) and (key in both or synonym(key, level.keys) in both):
         yield from ((*slip.path[:-1], key) for key in both)
     elif not isinstance(slip.mistake, UnknownKey):
         return

@@ -8,7 +8,7 @@ from typing import Any
 from headwind.format import as_written
 from headwind.matrix.keys import respelt_key
 from headwind.matrix.levels import Level, Path
-from headwind.matrix.shapes import PROTOCOLS, YES, YES_OR_NO, shown
+from headwind.matrix.shapes import PROTOCOLS, YES, YES_OR_NO, count_and_size, shown
 from headwind.matrix.spelling import form, respelt, synonym
 from headwind.matrix.units import Mistake, quoted, seconds
 
@@ -74,7 +74,9 @@ def of_session(path: Path, value: Any, level: Level) -> str:
 
 
 def as_value(key: str, value: Any, level: Level) -> str:
-    """Hint for a word that is the value of a key: `bbr: true` for `congestion: bbr`."""
+    """Hint for a word that is the value of a key: `bbr: true` for `congestion: bbr`; and for `objects: 30 x 4kB`."""
+    if (both := count_and_size(value)) and both.keys() <= {*level.keys} and synonym(key, level.keys) in both:
+        return f"did you mean {quoted(shown(both)[1:-1])}?"
     names = level.keys_of(key) if value in YES else []
     return f"did you mean `{names[0]}: {key}`?" if names else ""
 
