@@ -773,7 +773,8 @@ BURSTS = [
            "write `requests: 40, size: 15kB`, with scripts, fonts and styles `parts: {images: 40 x",
            "page: {kind: page, parts: {images: 40 x 15kB}}"),
     Change(PAGE, "page: {kind: objects, requests: 40 x 15kB}", "40 x", "did you mean `requests: 40, size: 15kB`?"),
-    Change(PAGE, "page: {kind: objects, objects: 40 x 15kB}", "objects: 40 x", "did you mean `requests: 40, size: 15kB`?"),
+    Change(PAGE, "page: {kind: objects, objects: 40 x 15kB}", "objects: 40",
+           "did you mean `requests: 40, size: 15kB`?"),
     Change("size: 15kB", "size: [15kB, 30kB]", "[15kB", "with a workload for each; or fetch files of your site"),
 ]  # fmt: skip
 
