@@ -246,7 +246,7 @@ def command_advise(options: argparse.Namespace) -> int:
 
 
 def command_compare(options: argparse.Namespace) -> int:
-    """Compare two runs: which protocols became faster or slower relative to others? Exit with 3 if any slowed down."""
+    """Compare two runs: which protocols became faster or slower relative to others? Exit with 3 if any got slower."""
     from headwind.cli.console import console
     from headwind.cli.runs import run_folders
     from headwind.report.compare.changes_json import changes_text
@@ -380,7 +380,7 @@ EXIT_CODES = """exit status:
   1    Headwind itself failed; or, after a run: too little data, or the network deviated in too many trials;
        doctor: a problem prevents runs; try-server: a protocol failed or gave wrong bytes
   2    a mistake in the matrix or on the command line
-  3    compare: a protocol became slower
+  3    compare: a protocol became slower relative to others (not because another one became faster)
   4    compare --strict: no protocol became slower, but some comparisons have too little data for an answer, or a
        self-check failed
   130  stopped by Ctrl-C or SIGTERM
@@ -511,7 +511,7 @@ MEASURING = {  # commands, what --budget does, and its default
             "time limit, counted from when the first testbed is ready; a block (one trial of every protocol) that is "
             "running at the end is completed. TIME is a duration"
         ),
-        "the budget in the matrix",
+        "the budget in the matrix; with --resume, that much again",
     ),
     "experiments": ("total time of all experiments together", "each has the budget in its matrix"),
 }  # fmt: skip

@@ -35,7 +35,11 @@ def where_and_how_much(command: argparse.ArgumentParser, reports: str, *, is_pla
         default=reports,
         help="folder where runs are stored (default: reports); time forecasts are based on earlier runs in it",
     )
-    what = "plan for `run --smoke`" if is_plan else "shorten the matrix to a quick check"
+    what = (
+        "plan for `run --smoke`"
+        if is_plan
+        else "shorten this matrix to a quick check (`make lab-smoke` runs another, small one)"
+    )
     command.add_argument(
         "--smoke",
         action="store_true",
@@ -99,8 +103,8 @@ def how_to_report(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--output",
         metavar="FILE",
-        help="write the page to FILE (default: of one run its report.html, which is always updated; of several a "
-        "file next to the first run's folder)",
+        help="write the page to FILE; of one run, its report.html is updated as well (default: of several runs, a file "
+        "next to the first run's folder)",
     )
 
 

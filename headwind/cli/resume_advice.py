@@ -192,7 +192,7 @@ def _why_done(data: RunData) -> list[str]:
         if certainty_of(line.primary) is not Certainty.SURE
     }
     by_others = [f"for {each.label}, put `judge: [{each.key}]` into the matrix of a new run" for each in primaries]
-    return [f"No blocks are left to run: every comparison is sure by a judged metric{'; '.join(['', *by_others])}."]
+    return [f"No blocks are left to run: every comparison is sure by at least one metric{'; '.join(['', *by_others])}."]
 
 
 def _why(matrix: Matrix, data: RunData) -> str:

@@ -75,7 +75,8 @@ def of_session(path: Path, value: Any, level: Level) -> str:
 
 def as_value(key: str, value: Any, level: Level) -> str:
     """Hint for a word that is the value of a key: `bbr: true` for `congestion: bbr`; and for `objects: 30 x 4kB`."""
-    if (both := count_and_size(value)) and both.keys() <= {*level.keys} and synonym(key, level.keys) in both:
+    is_count = synonym(key, level.keys) == "requests" and "parts" not in level.keys
+    if is_count and (both := count_and_size(value)) and both.keys() <= {*level.keys}:
         return f"did you mean {quoted(shown(both)[1:-1])}?"
     names = level.keys_of(key) if value in YES else []
     return f"did you mean `{names[0]}: {key}`?" if names else ""

@@ -49,8 +49,9 @@ def _blocks(data: RunData) -> Iterator[str]:
     word = "protocol" if matrix.arms_word == "protocol" else "arm, a protocol with its settings"
     seeded = " with the same seeds" if data.was_seeded else ""
     yield (
-        f"{repeat} of each of {counted(len(matrix.conditions), 'condition')} (a network profile with a workload) were "
-        f"planned. Each runs every {word} ({', '.join(map(arm_name, matrix.arms))}) once, over the same "
+        f"{repeat} were planned for each condition (a network profile with a workload): "
+        f"{counted(len(matrix.conditions), 'condition')}. A block runs every {word} "
+        f"({', '.join(map(arm_name, matrix.arms))}) once, over the same "
         f"network{seeded}, in an order that changes from block to block. Seed of the run: {matrix.seed}."
     )
     lanes = {(result.place.host, result.place.lane) for result in data.results if result.place != NOWHERE}
@@ -68,7 +69,7 @@ def _impairment(data: RunData) -> str:
         else "The router's kernel cannot seed netem (6.6 and later can): the shares are as requested, but the run "
         "cannot be repeated packet by packet."
     )
-    return f"The router impairs each direction independently, on egress, with {netem}. {random}"
+    return f"The router can impair each direction independently, on egress, with {netem}. {random}"
 
 
 def _twins(data: RunData) -> Iterator[str]:
@@ -133,10 +134,9 @@ def _verdicts(data: RunData) -> Iterator[tuple[str, str]]:
     verdicts = (
         f"The median of each block's ratio, with its distribution-free "
         f"{setting('confidence_ratio', rule.confidence)} interval (order statistics); margin "
-        f"{setting('margin_ratio', rule.margin_ratio)}; sure if it survives e-BH over all metrics at 10 %. No protocol "
-        f"with at least {FEWEST_STALLS} more unfinished trials than the other, and over "
-        f"{setting('stall_ratio', rule.stall_ratio)} of the blocks more, is called faster or tied. docs/report.md "
-        "defines these terms."
+        f"{setting('margin_ratio', rule.margin_ratio)}; sure if it survives e-BH over all metrics at 10 %. A protocol "
+        f"is never called faster or tied if its unfinished trials exceed the other's by at least {FEWEST_STALLS} and "
+        f"by over {setting('stall_ratio', rule.stall_ratio)} of the blocks. docs/report.md defines these terms."
     )
     yield "Verdicts", verdicts
     if text := dependence_text(data.judgement.dependence):

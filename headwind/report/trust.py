@@ -14,8 +14,8 @@ from scipy.special import bdtrc
 
 from headwind.arm import H2, Arm
 from headwind.format import arm_name, counted, enumerated, setting
-from headwind.metric import STEAL
-from headwind.model import Condition, Matrix, Result
+from headwind.metric import BUSY, STEAL
+from headwind.model import NOWHERE, Condition, Matrix, Result
 from headwind.proof.attempts import is_unproven
 from headwind.proof.processors import MOST_STEAL
 from headwind.proof.spans import early_by_arm, met_bad_spell
@@ -31,6 +31,7 @@ from impair.profile import Direction, Spells
 
 MOST_FLOORS = 4  # noise floors that a sentence names; of more, only those above the margin
 OTHER_LABS = "other_labs"  # key in a run's environment
+LIMITED_SHARE = 0.4  # of the CPUs, kept busy by a trial: as ALONE_SHARE of headwind/plan/cpu_demand.py
 _PLAIN = re.compile(r"[A-Za-z][\w.-]*(?: [\w.-]+)*")  # needs no quotes in YAML
 SHARED = (
     "times are longer and vary more, so verdicts need more blocks; a verdict compares only trials of the same block, "
@@ -209,8 +210,29 @@ def _unequal(data: RunData) -> Iterator[str]:
             yield f"network checks failed far more often with {arm_name(arm)} (of all attempts {counts})"
 
 
+def _limited_by_cpus(data: RunData) -> list[str]:
+    """The names of conditions whose trials keep much of the CPUs busy, if the run had several testbeds.
+
+    Their times are longer in such a run, even if no other trial runs at the same time (docs/noise.md).
+    """
+    places = {(result.place.host, result.place.lane) for result in data.results if result.place != NOWHERE}
+    cores = data.environment.get("host", {}).get("cores")
+    if len(places) < 2 or not cores:
+        return []
+    busy: dict[tuple[str, Arm], list[float]] = {}
+    for result in data.latest:
+        if BUSY.key in result.metrics:
+            key = result.trial.block.condition.id, result.trial.arm
+            busy.setdefault(key, []).append(result.metrics[BUSY.key])
+    limited = {name for (name, _), used in busy.items() if statistics.fmean(used) > LIMITED_SHARE * int(cores)}
+    return [data.matrix.name_of(each) for each in data.matrix.conditions if each.id in limited]
+
+
 def _machine(data: RunData) -> Iterator[str]:
-    """Sentences on other labs on the machine, and on CPU steal."""
+    """Sentences on parallel testbeds, other labs on the machine, and CPU steal."""
+    if names := _limited_by_cpus(data):
+        its = "its" if len(names) == 1 else "their"
+        yield f"CPUs limit {named(names)}, and several testbeds lengthen {its} times: measure with `LANES=1`"
     if others := data.environment.get(OTHER_LABS):
         yield f"{counted(len(others), 'other Headwind run')} used this machine during this run: {SHARED}"
     stolen = [result.metrics[STEAL.key] for result in data.latest if STEAL.key in result.metrics]

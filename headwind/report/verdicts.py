@@ -409,7 +409,7 @@ def _settled_by_others(data: RunData) -> list[str]:
             found = left.setdefault(line.primary.metric, {})
             found.setdefault(data.matrix.name_of(line.condition), []).append(line.pair)
     return [
-        f"These comparisons get no separate blocks, because another metric is sure ({metric.label} is not): "
+        f"No more blocks are planned for these comparisons, since another metric is sure ({metric.label} is not): "
         f"{'; '.join(f'{name} ({names_of(pairs)})' for name, pairs in found.items())}. To run until {metric.label} is "
         f"sure as well, start a new run with `judge: [{metric.key}]` in its matrix file."
         for metric, found in left.items()

@@ -52,7 +52,11 @@ class Choice:
     @property
     def hint(self) -> str:
         """The way to use the faster engine, if the user-mode kernel was taken for want of netem; empty otherwise."""
-        return f"Engine kernel is faster: {MODPROBE}" if self.engine is UML and NO_NETEM in self.reason else ""
+        return (
+            f"The other engine, `kernel`, is faster: {MODPROBE}"
+            if self.engine is UML and NO_NETEM in self.reason
+            else ""
+        )
 
 
 def lacking(ability: NetemCapabilities, profiles: Collection[Profile]) -> Iterator[str]:

@@ -244,7 +244,7 @@ def test_a_budget_is_written_in_whole_seconds(seconds: float, said: str) -> None
         (
             60,
             (
-                "every comparison is sure by a judged metric; "
+                "every comparison is sure by at least one metric; "
                 "for total time, put `judge: [total_s]` into the matrix of a new run."
             ),
         ),

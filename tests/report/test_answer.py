@@ -14,8 +14,8 @@ from rich.console import Console
 
 from headwind.arm import H1, H2, H3, Arm, Overrides, Protocol, Role
 from headwind.format import arm_name
-from headwind.metric import STEAL
-from headwind.model import Check, Condition, Outcome, Proof, Repetition, SelfCheck
+from headwind.metric import BUSY, STEAL
+from headwind.model import Check, Condition, Outcome, Place, Proof, Repetition, SelfCheck
 from headwind.observed import Kind, Observed
 from headwind.proof.spans import BAD_SPELLS
 from headwind.report import RunData, render
@@ -153,6 +153,24 @@ def test_a_machine_whose_own_host_kept_processors_from_it_is_told(stolen: float,
     robbed = tuple(replace(each, metrics={**each.metrics, STEAL.key: stolen}) for each in results)
     sentence = "18 % CPU steal: so much of the CPUs the hypervisor gave to others."
     assert (sentence in trust_line(Golden(matrix, robbed).data("x"))) == told
+
+
+@pytest.mark.parametrize(("lanes", "busy", "told"), [(2, 1.3, True), (1, 1.3, False), (2, 0.3, False)])
+def test_networks_that_cpus_limit_are_named_if_there_were_several_testbeds(
+    lanes: int, busy: float, *, told: bool
+) -> None:
+    """`HTTP/3 beats HTTP/1.1 1.19x` was sure on `clean` with twelve testbeds, and a near tie with one."""
+    matrix = example_matrix(PROFILES[0], repeat=9)
+    results = tuple(
+        replace(
+            took(trial, 1.0),
+            metrics={"total_s": 1.0, BUSY.key: busy},
+            place=Place("host", 1 + trial.block.index % lanes),
+        )
+        for trial in trials_of(matrix)
+    )
+    data = replace(Golden(matrix, results).data("x"), environment={"host": {"cores": 2}})
+    assert ("CPUs limit clean, and several testbeds lengthen its times" in trust_line(data)) == told
 
 
 def test_warnings_about_comparisons_are_counted() -> None:

@@ -216,7 +216,7 @@ def test_what_another_metric_settled_says_how_to_settle_the_first(tmp_path: Path
     (sentence,) = without_forecast(data)
     first = "clean (HTTP/3 against HTTP/1.1, HTTP/3 against HTTP/2, and HTTP/2 against HTTP/1.1)"
     assert sentence == (
-        "These comparisons get no separate blocks, because another metric is sure (total time is not): "
+        "No more blocks are planned for these comparisons, since another metric is sure (total time is not): "
         f"{first}. To run until total time is sure as well, start a new run with `judge: [total_s]` in its matrix file."
     )
     assert "`judge: [total_s]`" in unescape(summary_md(data, data.judgement, "report.html"))
