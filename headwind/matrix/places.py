@@ -75,7 +75,7 @@ def of_session(path: Path, value: Any, level: Level) -> str:
 
 def as_value(key: str, value: Any, level: Level) -> str:
     """Hint for a word that is the value of a key: `bbr: true` for `congestion: bbr`; and for `objects: 30 x 4kB`."""
-    is_count = synonym(key, level.keys) == "requests" and "parts" not in level.keys
+    is_count = synonym(key, level.keys) == "requests" and key != "images"  # a page has other parts as well
     if is_count and (both := count_and_size(value)) and both.keys() <= {*level.keys}:
         return f"did you mean {quoted(shown(both)[1:-1])}?"
     names = level.keys_of(key) if value in YES else []
