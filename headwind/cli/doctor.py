@@ -224,7 +224,7 @@ def _netem(ability: NetemCapabilities | None, output: str, uml_refusal: str | No
     except EngineError as error:
         return Finding("netem", "failed", str(error), f"see {KERNELS_PAGE}")
     if not choice.lacks:
-        return Finding("netem", "ok", f"{choice.reason}. {choice.hint}" if choice.hint else choice.reason)
+        return Finding("netem", "ok", choice.text)
     return Finding("netem", "warning", f"{choice.reason} (for a matrix of every impairment)", f"see {KERNELS_PAGE}")
 
 

@@ -58,6 +58,11 @@ class Choice:
             else ""
         )
 
+    @property
+    def text(self) -> str:
+        """The reason, followed by the hint if there is one."""
+        return ". ".join(filter(None, (self.reason, self.hint)))
+
 
 def lacking(ability: NetemCapabilities, profiles: Collection[Profile]) -> Iterator[str]:
     """Missing features, in a kernel with netem, to apply, repeat and verify these networks; empty for a 7.2.

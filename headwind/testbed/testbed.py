@@ -208,7 +208,7 @@ def _start_agents(
     if engine is KERNEL:
         router, choice = _choose(spec.engine, router, lambda: start_router(UML), spec.profiles)
         if not choice.is_plain:
-            say(f"{choice.reason}. {choice.hint}" if choice.hint else choice.reason)
+            say(choice.text)
     outside = start(OUTSIDE, "impair", "impair.router.outside", *subnets) if choice.engine.is_guest else None
     if outside:
         outside.wait_ready(START_TIMEOUT_S)
