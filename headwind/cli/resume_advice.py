@@ -23,9 +23,8 @@ from headwind.run.data import RunData
 from headwind.run.earlier import earlier_results
 from headwind.run.journal import Run
 from headwind.verdicts.ended import complete
-from headwind.verdicts.findings import FALSE_SHARE
+from headwind.verdicts.findings import fewest_for_sure
 from headwind.verdicts.pending import Open
-from headwind.verdicts.verdict import fewest_for_sure
 
 NO_RESULT = "will probably add none"
 NO_CHECK = "will probably settle no more self-checks"
@@ -312,4 +311,4 @@ def _is_beyond(item: Open, confidence: float) -> bool:
     """True if the matrix's maximum keeps its comparisons from being settled, whatever the forecast."""
     lacks = item.soonest.low or 0
     is_too_few = lacks > 0 and (item.n >= item.most or (has_forecast(item) and item.n + lacks > item.most))
-    return is_too_few or item.most < fewest_for_sure(confidence, anytime=True, false_share=FALSE_SHARE)
+    return is_too_few or item.most < fewest_for_sure(confidence, anytime=True)

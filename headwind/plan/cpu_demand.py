@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from headwind.arm import Arm
 from headwind.metric import BUSY
 from headwind.model import Condition, Result
-from headwind.proof.processors import lacked_cpus
+from headwind.proof.processors import ALONE_SHARE, lacked_cpus
 from headwind.trial.overlap import MIN_GAP_S
 from impair.profile import Direction
 
@@ -19,7 +19,6 @@ USUAL_NEED = 0.08  # CPUs, for forecasts: conditions of the default matrix that 
 LANES_PER_CORE = 6  # trials that wait for timers need a tenth of a CPU or less; with 4 two fast CPUs were 68 % idle
 LANE_BYTES = 600 << 20  # a user-mode kernel of 384 MB, nginx, a client and the agents of three containers
 BOUND_SHARE = 0.5  # of the trials of a condition: if this share was CPU-bound, its blocks run alone
-ALONE_SHARE = 0.4  # of the CPUs: a block that needs more would soon be CPU-bound, and runs alone
 
 
 def most_lanes(asked: int, cores: int, free_bytes: int) -> int:

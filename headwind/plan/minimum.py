@@ -15,8 +15,7 @@ from headwind.format import about, budget_text, listed
 from headwind.model import Matrix, Repetition
 from headwind.plan.cpu_demand import CpuDemand
 from headwind.plan.forecast import START_S, Forecast, block_seconds
-from headwind.verdicts.findings import FALSE_SHARE
-from headwind.verdicts.verdict import fewest_for_sure
+from headwind.verdicts.findings import fewest_for_sure
 
 GUESSED = 1.5  # maximum factor of a guess: of the networks of matrix.yaml the slowest took 1.4 and 1.6 times as long
 LEARNT = 1.2  # of a forecast from earlier trials: a timeout in a lossy network, or other work on the machine
@@ -39,7 +38,7 @@ def enough_s(seconds: float) -> float:
 
 def blocks_needed(matrix: Matrix) -> int:
     """Blocks of a condition after which a comparison can be settled, if the matrix allows that many."""
-    fewest = fewest_for_sure(matrix.repeat.confidence, anytime=True, false_share=FALSE_SHARE)
+    fewest = fewest_for_sure(matrix.repeat.confidence, anytime=True)
     return max(matrix.repeat.least, min(fewest, matrix.repeat.most))
 
 
@@ -78,7 +77,7 @@ def at_most(costs: Mapping[str, float], guesses: Collection[str]) -> dict[str, f
 def too_few_blocks(matrix: Matrix) -> str:
     """A note that the matrix has fewer blocks than any verdict needs, with a sufficient setting; else empty."""
     repeat = matrix.repeat
-    fewest = fewest_for_sure(repeat.confidence, anytime=repeat.is_adaptive, false_share=FALSE_SHARE)
+    fewest = fewest_for_sure(repeat.confidence, anytime=repeat.is_adaptive)
     if repeat.most >= fewest or len(matrix.arms) < 2 or matrix.find:
         return ""
     return (

@@ -14,6 +14,7 @@ from impair.messages import ClientRun, Processors
 
 _COSTS = [(metric, metric.key.removesuffix("_cpu_s")) for metric in CPU_TIMES]
 BUSY_SHARE = 0.9  # of the time: a host that worked for longer always had work, except at the beginning and the end
+ALONE_SHARE = 0.4  # of the CPUs: a block that keeps more of them busy would soon be CPU-bound, and runs alone
 MOST_STEAL = 0.05  # CPU steal (share of a machine's CPUs) above which it is reported
 OWN_SHARE = 0.2  # of the machine: a testbed that used less did not wait for itself, whatever else ran there
 MOST_PRESSURE = 0.5  # CPUs are short if tasks waited for one during more than this share of a trial,

@@ -14,9 +14,8 @@ from headwind.report.networks import placed
 from headwind.report.ranking import Standing, columns_of, is_across
 from headwind.report.verdicts import leader
 from headwind.run.data import RunData
-from headwind.verdicts.findings import FALSE_SHARE
+from headwind.verdicts.findings import fewest_for_sure
 from headwind.verdicts.pairs import Pair
-from headwind.verdicts.verdict import fewest_for_sure
 
 MOST_RIVALS = 3  # rivals in the headline
 FASTER, SLOWER, TIE = "faster", "slower", "tied"
@@ -89,7 +88,7 @@ def headline(data: RunData, found: Sequence[Standing], tallies: Sequence[Tally])
         return ["There is no result yet: no block is complete."]
     if not tallies:
         rule, repeat = data.judgement.rule, data.matrix.repeat
-        needs = fewest_for_sure(rule.confidence, rule.anytime and not rule.fixed, FALSE_SHARE)
+        needs = fewest_for_sure(rule.confidence, rule.anytime and not rule.fixed)
         is_minimum = repeat.is_adaptive and repeat.least > needs
         blocks = f"minimum of {repeat.least} blocks" if is_minimum else f"{needs} blocks that a sure result takes"
         return [f"Nothing is sure yet: no {data.matrix.place} has the {blocks}."]

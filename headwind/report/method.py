@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from headwind.arm import Protocol
 from headwind.engines import ENGINES
 from headwind.format import arm_name, counted, duration, enumerated, override_texts, served_text, setting
-from headwind.model import CONTROL_RATIO, NOWHERE
+from headwind.model import CONTROL_RATIO
 from headwind.plan.doubts import kept_in_order
 from headwind.proof import bursts
 from headwind.report.verdicts import dependence_text
@@ -54,9 +54,8 @@ def _blocks(data: RunData) -> Iterator[str]:
         f"({', '.join(map(arm_name, matrix.arms))}) once, over the same "
         f"network{seeded}, in an order that changes from block to block. Seed of the run: {matrix.seed}."
     )
-    lanes = {(result.place.host, result.place.lane) for result in data.results if result.place != NOWHERE}
-    if len(lanes) > 1:
-        yield f"Blocks ran in parallel on {len(lanes)} separate testbeds, the trials of each on the same one."
+    if len(data.lanes) > 1:
+        yield f"Blocks ran in parallel on {len(data.lanes)} separate testbeds, the trials of each on the same one."
 
 
 def _impairment(data: RunData) -> str:

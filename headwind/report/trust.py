@@ -15,9 +15,9 @@ from scipy.special import bdtrc
 from headwind.arm import H2, Arm
 from headwind.format import arm_name, counted, enumerated, setting
 from headwind.metric import BUSY, STEAL
-from headwind.model import NOWHERE, Condition, Matrix, Result
+from headwind.model import Condition, Matrix, Result
 from headwind.proof.attempts import is_unproven
-from headwind.proof.processors import MOST_STEAL
+from headwind.proof.processors import ALONE_SHARE, MOST_STEAL
 from headwind.proof.spans import early_by_arm, met_bad_spell
 from headwind.report.row_text import named
 from headwind.report.times_table import by_arm
@@ -31,7 +31,6 @@ from impair.profile import Direction, Spells
 
 MOST_FLOORS = 4  # noise floors that a sentence names; of more, only those above the margin
 OTHER_LABS = "other_labs"  # key in a run's environment
-LIMITED_SHARE = 0.4  # of the CPUs, kept busy by a trial: as ALONE_SHARE of headwind/plan/cpu_demand.py
 _PLAIN = re.compile(r"[A-Za-z][\w.-]*(?: [\w.-]+)*")  # needs no quotes in YAML
 SHARED = (
     "times are longer and vary more, so verdicts need more blocks; a verdict compares only trials of the same block, "
@@ -215,16 +214,15 @@ def _limited_by_cpus(data: RunData) -> list[str]:
 
     Their times are longer in such a run, even if no other trial runs at the same time (docs/noise.md).
     """
-    places = {(result.place.host, result.place.lane) for result in data.results if result.place != NOWHERE}
     cores = data.environment.get("host", {}).get("cores")
-    if len(places) < 2 or not cores:
+    if len(data.lanes) < 2 or not cores:
         return []
     busy: dict[tuple[str, Arm], list[float]] = {}
     for result in data.latest:
         if BUSY.key in result.metrics:
             key = result.trial.block.condition.id, result.trial.arm
             busy.setdefault(key, []).append(result.metrics[BUSY.key])
-    limited = {name for (name, _), used in busy.items() if statistics.fmean(used) > LIMITED_SHARE * int(cores)}
+    limited = {name for (name, _), used in busy.items() if statistics.fmean(used) > ALONE_SHARE * int(cores)}
     return [data.matrix.name_of(each) for each in data.matrix.conditions if each.id in limited]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from headwind.arm import Arm
 from headwind.format import counted
-from headwind.model import DATA_OUTCOMES, Check, Condition, Matrix, Outcome, Result
+from headwind.model import DATA_OUTCOMES, NOWHERE, Check, Condition, Matrix, Outcome, Result
 from headwind.observed import figure, order_of
 from headwind.plan.forecast import Forecast, block_seconds
 from headwind.proof.pooled import Pooled, pooled
@@ -100,6 +100,11 @@ class RunData:
     def milder(self) -> dict[str, str]:
         """By condition, a sentence if its compared trials had a milder network, because others were excluded."""
         return milder(self.results)
+
+    @property
+    def lanes(self) -> set[tuple[str, int]]:
+        """The host and the number of each lane on which trials are known to have run."""
+        return {(result.place.host, result.place.lane) for result in self.results if result.place != NOWHERE}
 
     @property
     def still_open(self) -> tuple[Open, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from math import expm1, log1p
+from math import expm1, log, log1p
 
 from headwind.arm import Arm, Role
 from headwind.format import arm_name
@@ -15,12 +15,23 @@ from headwind.observed import Observed, observed
 from headwind.verdicts.assumptions import ComparisonWarning, WarningKind, disagreement, noise_floor, warnings
 from headwind.verdicts.contention import contention
 from headwind.verdicts.pairs import Pair, pairs_of
-from headwind.verdicts.stats import fewest_blocks, paired_bounds
-from headwind.verdicts.verdict import Claim, Comparison, Rule, Verdict, ended, follow
+from headwind.verdicts.stats import fewest_blocks, log_e_of_count, paired_bounds
+from headwind.verdicts.verdict import SPEED_SHARE, Claim, Comparison, Rule, Verdict, ended, follow
 
 BOUND_SHARE = 0.5  # of the blocks: if this share was CPU-bound, CPUs decide the comparison
 LEAST_SLOWER_RATIO = 0.02  # a 10 % slower network need not slow the total by 10 %, but must slow it by this
 FALSE_SHARE = 0.10  # maximum expected share of false ones among the differences that the headline counts (e-BH)
+
+
+def fewest_for_sure(confidence: float, anytime: bool) -> int:
+    """The smallest number of blocks after which a comparison can be sure: 7 (fixed) or 8 (anytime) at 95 %.
+
+    Of an interval, and of evidence that can survive e-BH (stats.e_bh): 1 / FALSE_SHARE, if all comparisons have it.
+    """
+    n = fewest_blocks(confidence, anytime)
+    while log_e_of_count(n, 0) + log(SPEED_SHARE) < -log(FALSE_SHARE):
+        n += 1
+    return n
 
 
 def rule_of(matrix: Matrix, *, complete: bool) -> Rule:

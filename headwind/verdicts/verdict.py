@@ -22,7 +22,6 @@ from headwind.verdicts.stats import (
     fewest_blocks,
     interval_rank,
     log_e_against,
-    log_e_of_count,
     narrowed,
     paired_bounds,
     ratio_interval,
@@ -198,17 +197,6 @@ COMPLETION_SHARE = 1 - SPEED_SHARE
 def share_of(verdict: Verdict) -> float:
     """The factor of the evidence for this claim; the shares of the two kinds of claims add up to 1."""
     return COMPLETION_SHARE if verdict.is_completion else SPEED_SHARE
-
-
-def fewest_for_sure(confidence: float, anytime: bool, false_share: float) -> int:
-    """The smallest number of blocks after which a comparison can be sure: 7 (fixed) or 8 (anytime) at 95 % and 10 %.
-
-    Of an interval, and of evidence that can survive e-BH (stats.e_bh): 1 / `false_share`, if all comparisons have it.
-    """
-    n = fewest_blocks(confidence, anytime)
-    while log_e_of_count(n, 0) + math.log(SPEED_SHARE) < -math.log(false_share):
-        n += 1
-    return n
 
 
 def compare(
