@@ -42,7 +42,8 @@ def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
     known = earlier_results(matrix, reports)
     scheduler = Scheduler(matrix, (), lambda: math.inf, lanes_here(matrix.lanes), os.cpu_count() or 1, earlier=known)
     most = scheduler.lanes
-    lanes, forecast = scheduler.worth(1, most, LANE_S, matrix.repeat.budget_s), scheduler.forecast
+    scheduler.worth(1, most, LANE_S, matrix.repeat.budget_s)
+    lanes, forecast = scheduler.lanes, scheduler.forecast
     out.print(_table(matrix, trials, forecast, is_one_lane=lanes == 1))
     arms = ", ".join(arm.name for arm in matrix.arms)
     out.print(escape(f"each block runs, in changing order: {arms}"), soft_wrap=True, highlight=False)

@@ -22,9 +22,6 @@ from headwind.verdicts.outlook import LONGEST_FORECAST_BLOCKS
 from headwind.verdicts.pairs import Pair, pairs_of
 from headwind.verdicts.pending import Open
 
-# Blocks that run alone and blocks that run in parallel take turns. Between them all lanes have to drain, so turns are
-# long.
-TURN_ALONE_S, TURN_PARALLEL_S = 80.0, 300.0
 START_SHARE = 0.1  # of the time left: above it, starting lanes must pay off, even if the matrix sets their number
 MOST_UNVERIFIED, LEAST_ATTEMPTS = 0.5, 6  # of the attempts in a condition, and from how many on that counts
 SHORT_S = 10.0  # a new block that takes no longer is tried alone first: it may need all CPUs
@@ -37,7 +34,8 @@ class Scheduler:
     choice of adaptive repetition. A block is returned only if it is expected to end within `left_s`, and never
     split; one that was interrupted runs again whole (`incomplete`). With one lane the minimum comes in the order of
     the plan. With several, blocks run in parallel if there are enough CPUs (plan/cpu_demand.py); those that need
-    them all run alone, and both kinds take turns by the clock.
+    them all run alone, while no other lane is up: idle ones lengthen their trials (docs/noise.md). They come first, for
+    a share of the time (`_alone_s`), and again once no parallel block is left.
     `results` are those of a resumed run, `judge` one that already has them; `earlier` are those of earlier runs, of
     which the forecasts use durations and CPU demand.
     """
@@ -68,8 +66,8 @@ class Scheduler:
         self._due: set[str] = set()  # ids of blocks that are planned again
         self._left: dict[str, Task] = {}  # by block id: `_left_of`, until one of its trials has a result
         self._whole_s: dict[str, float] = {}  # by condition id: `_block_s`, until one of its trials has a result
-        self._alone, self._turn_ends = True, clock.monotonic() + TURN_ALONE_S  # the current turn, and its end
-        self._given_at: dict[str, float] = {}  # block id -> time at which it was given out
+        self._alone, self._is_first_turn = True, True  # whether it is the turn of blocks that run alone; never changed
+        self._began_s, self._whole_run_s = clock.monotonic(), left_s()
         self._trial_at: dict[str, float] = {}  # block id -> time at which its current trial began
         self._blocks = WholeBlocks(results)
         self._judgement: Judgement | None = None  # of all whole blocks
@@ -124,37 +122,30 @@ class Scheduler:
         if any(map(self._runs_alone, running)):
             return None
         waiting = self._candidates(taken)
-        if running and self._alone:
-            return None
-        is_given_out = not waiting or (self.lanes > 1 and not any(map(self._holds_others_back, waiting)))
-        chosen = self._chosen(taken, waiting) if is_given_out else []
         if running:
-            room_s = self._room_s(running, [*waiting, *chosen])
-            block = self._next_parallel(running, [*waiting, *chosen], room_s)
-            if block is None and not is_given_out:
-                first = {block.condition.id: block for block in reversed(waiting)}  # of the minimum: before any beyond
-                chosen = [first.get(block.condition.id, block) for block in self._chosen(taken, waiting)]
-                block = self._next_parallel(running, chosen, room_s)
+            block = None if self._alone else self._parallel(running, taken, waiting)
+        elif self.lanes == 1 or self.matrix.find:
+            block = next(iter(waiting or self._chosen(taken, waiting)), None)
+            self._alone = block is not None and self._starts_alone(block)
         else:
-            block = self._first([*waiting, *chosen])
+            block = self._of_turn(taken, waiting)
         if block is None:
             return None
         if block not in self._planned:
             self._planned.append(block)
-        now = self._given_at[block.id] = self._trial_at[block.id] = self._clock.monotonic()
-        if not any(map(self._runs_alone, [*waiting, *chosen])):
-            self._turn_ends = max(self._turn_ends, now)  # no other turn is due: the block is part of the current one
+        self._trial_at[block.id] = self._clock.monotonic()
         return self._left_of(block)
 
     def worth(
         self, up: int, most: int, up_s: float, left_s: float | None = None, running: Collection[Task] = ()
     ) -> int:
-        """Number of lanes, of `most`, if `up` are up and each further one takes `up_s` to start.
+        """Number of lanes that should be up, of `most`, if `up` are and each further one takes `up_s` to start.
 
-        It is the number that gets most done within `left_s`, or else the time left, by the forecast after the last
+        `lanes` is the number that gets most done within `left_s`, or else the time left, by the forecast after the last
         whole block. A number that the matrix sets is used without forecast, unless starting that many would take a
         large part of the time. Lanes come up while nothing runs: as long as the `running` blocks take longer than the
-        start of the further lanes, no lane should wait for them, and `up` is returned.
+        start of the further lanes, no lane should wait for them, and `up` is returned. While it is the turn of blocks
+        that run alone, 1 is returned.
         """
         within_s = left_s or self.left_s()
         if self.matrix.lanes != AUTO and up_s * (self._most_lanes - up) <= START_SHARE * within_s:
@@ -166,7 +157,7 @@ class Scheduler:
             wanted = max(up, self._lanes_worth)
         start_s = up_s * (wanted - up)
         self.lanes, self.start_s = (wanted, start_s) if self._drained_s(running) <= start_s else (up, 0.0)
-        return self.lanes
+        return 1 if self._alone and not self.matrix.find else self.lanes
 
     def _drained_s(self, running: Collection[Task]) -> float:
         """Seconds until these blocks have ended, by the forecast; not above 0 if none runs.
@@ -302,8 +293,8 @@ class Scheduler:
         """The blocks of conditions whose whole minimum fits into the time, and blocks that must run again.
 
         If those are not all, they come one condition after the other, the shortest first: forecasts err, and complete
-        conditions stay complete. Turns of blocks that run alone and others would change that order: only the kind of
-        the first one is returned, and if that runs alone, it is its turn. The `doubtful` conditions come last.
+        conditions stay complete. So a new condition is not tried as long as a known one comes first. The `doubtful`
+        conditions come last.
         """
         idle = [block for block in self._planned if block.id not in self._due and block.condition.id not in doubtful]
         costs: dict[str, float] = {}
@@ -315,20 +306,41 @@ class Scheduler:
             return waiting
         kept = [block for block in waiting if block.id in self._due or block.condition.id in whole]
         kept.sort(key=lambda block: -1 if block.id in self._due else whole.index(block.condition.id))
-        is_alone = bool(kept) and self._starts_alone(kept[0])
-        self._alone |= bool(kept) and self._runs_alone(kept[0])
-        return [block for block in kept if block.id in self._due or self._starts_alone(block) == is_alone]
+        is_new = bool(kept) and self._starts_alone(kept[0])
+        return [block for block in kept if is_new or not self._starts_alone(block) or self._runs_alone(block)]
 
     def _chosen(self, running: Sequence[Block], waiting: Sequence[Block]) -> list[Block]:
-        """Blocks beyond the minimum: once that is given out, or while none of it may run."""
+        """Blocks beyond the minimum, of the kind whose turn it is."""
         if not (self.matrix.find or self.matrix.repeat.is_adaptive):
             return []
-        left_s = self.left_s() - sum(self._left_s(block) for block in waiting if block.id in self._due)
+        left_s = self._beyond_minimum_s(waiting)
         if self.matrix.find:
             return [] if waiting else search_blocks(self.matrix, self.judge, self._block_s, self._done, running, left_s)
+        still_open = [item for item in self._open if self.lanes == 1 or self._has_turn(item.condition)]
         promising = {item.condition.id for item in self._judged.promising}
-        last = {item.condition.id for item in self._open} - promising
-        return choices(self.matrix, self._open, self._done, [*running, *waiting], left_s, self._at_once, last)
+        last = {item.condition.id for item in still_open} - promising
+        return choices(self.matrix, still_open, self._done, [*running, *waiting], left_s, self._at_once, last)
+
+    def _has_turn(self, condition: Condition) -> bool:
+        return self.needs.runs_alone(condition) == self._alone
+
+    def _beyond_minimum_s(self, waiting: Collection[Block]) -> float:
+        """Seconds that blocks beyond the minimum may take now; the minimum of the other kind keeps its time.
+
+        The first turn of blocks that run alone has a share of the run: that of their conditions among all.
+        """
+        left_s = self.left_s() - sum(self._left_s(block) for block in waiting if block.id in self._due)
+        if self.lanes == 1 or self.matrix.find:
+            return left_s
+        for block in waiting:
+            if block.id not in self._due and not self._has_turn(block.condition):
+                left_s -= self._left_s(block) * self.needs.share(block.condition, self.lanes)
+        if not self._alone:
+            return left_s
+        alone = sum(map(self.needs.runs_alone, self.matrix.conditions))
+        turn_ends_s = self._began_s + self._whole_run_s * alone / len(self.matrix.conditions) if alone else 0.0
+        now = self._clock.monotonic()
+        return min(left_s - self.start_s, turn_ends_s - now if self._is_first_turn else math.inf)
 
     def _at_once(self, condition: Condition) -> int:
         """Number of blocks of a condition that may run in parallel."""
@@ -355,39 +367,32 @@ class Scheduler:
 
         return key
 
-    def _first(self, waiting: Sequence[Block]) -> Block | None:
-        """The block to start while none runs: the first of those whose turn it is."""
-        if self.lanes == 1 or not waiting:
-            return next(iter(waiting), None)
-        alone, parallel = list[Block](), list[Block]()
-        for block in waiting:  # thousands, and compared with each other they would take seconds
-            (alone if self._starts_alone(block) else parallel).append(block)
-        left_s = self._turn_ends - self._clock.monotonic()
-        has_time = left_s > 0 if self._alone else any(self._left_s(block) <= left_s for block in parallel)
-        own, others = (alone, parallel) if self._alone else (parallel, alone)
-        if not own or (others and not has_time):
-            turn_s = self._parallel_turn_s(alone) if self._alone else TURN_ALONE_S
-            if turn_s > 0 or not own:
-                self._alone, own = not self._alone, others
-                self._turn_ends = self._clock.monotonic() + turn_s
-        return own[0]
+    def _of_turn(self, taken: Sequence[Block], waiting: Sequence[Block]) -> Block | None:
+        """The block to start while none runs. If none of the kind whose turn it is may start, the other turn begins."""
+        for _ in (self._alone, not self._alone):
+            own = [block for block in waiting if self._starts_alone(block) == self._alone]
+            if not self._alone:
+                room_s = self._room_s(waiting)
+                own = [block for block in own if self._left_s(block) <= room_s]
+            if block := next(iter(own or self._chosen(taken, waiting)), None):
+                return block
+            self._alone, self._is_first_turn = not self._alone, False
+        return None
 
-    def _parallel_turn_s(self, alone: Collection[Block]) -> float:
-        """Maximum seconds of the next turn of parallel blocks: the others keep the time for their minimum."""
-        owed_s = sum(self._left_s(block) for block in alone if block.index < self.matrix.repeat.least)
-        return min(TURN_PARALLEL_S, self.left_s() - owed_s)
+    def _parallel(self, running: Sequence[Block], taken: Sequence[Block], waiting: Sequence[Block]) -> Block | None:
+        """The block to start in parallel to these, if there is one: of the minimum, or beyond it."""
+        room_s, is_given_out = self._room_s(waiting), not any(map(self._holds_others_back, waiting))
+        chosen = self._chosen(taken, waiting) if is_given_out else []
+        block = self._next_parallel(running, [*waiting, *chosen], room_s)
+        if block or is_given_out:
+            return block
+        first = {block.condition.id: block for block in reversed(waiting)}  # of the minimum: before any beyond
+        chosen = [first.get(block.condition.id, block) for block in self._chosen(taken, waiting)]
+        return self._next_parallel(running, chosen, room_s)
 
-    def _room_s(self, running: Sequence[Block], waiting: Sequence[Block]) -> float:
-        """Maximum seconds of a block that starts in parallel, so that the others have their turn in time.
-
-        While a running block outlasts its turn, short ones may start.
-        """
-        if not any(map(self._runs_alone, waiting)):
-            return math.inf
-        now = self._clock.monotonic()
-        late = [block for block in running if self._given_at.get(block.id, 0.0) <= self._turn_ends]
-        last_s = max((self._given_at.get(block.id, 0.0) + self.forecast.block_s(block) for block in late), default=now)
-        return max(self._turn_ends - now, last_s - now, SHORT_S if late and now > self._turn_ends else 0.0)
+    def _room_s(self, waiting: Collection[Block]) -> float:
+        """Maximum seconds of a parallel block: blocks that wait for their turn to run alone keep their time."""
+        return self.left_s() - sum(self._left_s(block) for block in waiting if self._runs_alone(block))
 
     def _next_parallel(self, running: Sequence[Block], waiting: Sequence[Block], room_s: float) -> Block | None:
         """The block to start in parallel; None if there is no room, or others should have their turn."""

@@ -29,6 +29,7 @@ from headwind.verdicts.findings import SelfCheckFinding
 from headwind.verdicts.judgement import Judgement
 from impair.profile import Direction, Spells
 
+MOST_ACCOMPANIED = 0.1  # of a condition's trials: share above which several testbeds are reported
 MOST_FLOORS = 4  # noise floors that a sentence names; of more, only those above the margin
 OTHER_LABS = "other_labs"  # key in a run's environment
 _PLAIN = re.compile(r"[A-Za-z][\w.-]*(?: [\w.-]+)*")  # needs no quotes in YAML
@@ -210,20 +211,28 @@ def _unequal(data: RunData) -> Iterator[str]:
 
 
 def _limited_by_cpus(data: RunData) -> list[str]:
-    """The names of conditions whose trials keep much of the CPUs busy, if the run had several testbeds.
+    """The names of conditions whose trials keep much of the CPUs busy, if several testbeds were up during many of them.
 
-    Their times are longer in such a run, even if no other trial runs at the same time (docs/noise.md).
+    Idle testbeds lengthen such trials (docs/noise.md).
     """
     cores = data.environment.get("host", {}).get("cores")
-    if len(data.lanes) < 2 or not cores:
-        return []
     busy: dict[tuple[str, Arm], list[float]] = {}
-    for result in data.latest:
+    accompanied: dict[str, list[bool]] = {}
+    for result in data.latest if cores else ():
         if BUSY.key in result.metrics:
-            key = result.trial.block.condition.id, result.trial.arm
-            busy.setdefault(key, []).append(result.metrics[BUSY.key])
+            name = result.trial.block.condition.id
+            busy.setdefault((name, result.trial.arm), []).append(result.metrics[BUSY.key])
+            accompanied.setdefault(name, []).append(_testbeds_up(data, result) > 1)
     limited = {name for (name, _), used in busy.items() if statistics.fmean(used) > ALONE_SHARE * int(cores)}
-    return [data.matrix.name_of(each) for each in data.matrix.conditions if each.id in limited]
+    names = {name for name in limited if statistics.fmean(accompanied[name]) > MOST_ACCOMPANIED}
+    return [data.matrix.name_of(each) for each in data.matrix.conditions if each.id in names]
+
+
+def _testbeds_up(data: RunData, result: Result) -> int:
+    """Number of testbeds that were up on its host when a trial ended; 0 if the run did not record it."""
+    lives = data.environment.get("testbeds", ())
+    here = [life for life in lives if life.get("host", result.place.host) == result.place.host]
+    return sum(life["began_at"] <= result.ended_at <= life.get("ended_at", math.inf) for life in here)
 
 
 def _machine(data: RunData) -> Iterator[str]:

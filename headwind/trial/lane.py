@@ -27,6 +27,7 @@ from headwind.trial.calibration import measure_capacity
 from headwind.trial.start import examine_start, long_train, troubles
 
 END_OF_RUN = "the end of the run"
+NOT_NEEDED = "the next blocks run alone"  # ended, and comes up again if it is needed
 ATTEMPTS = 3  # of one trial, if the lab itself breaks
 
 TestbedUp = Callable[[str], AbstractContextManager[Testbed]]  # takes the engine
@@ -167,7 +168,7 @@ class AnyLane(ABC):
         return [
             f"testbed {number}, at its end: {trouble}"
             for number, life in enumerate(self.lives, start=1)
-            if life.get("why") == END_OF_RUN
+            if life.get("why") in (END_OF_RUN, NOT_NEEDED)
             for trouble in troubles(life.get("end", {}).get("train", {}))
         ]
 

@@ -17,7 +17,7 @@ from headwind.errors import HeadwindError
 from headwind.format import about, counted, enumerated
 from headwind.model import Block, Result, Trial
 from headwind.trial.block import Record, Task
-from headwind.trial.lane import AnyLane, HostLost, Stopped
+from headwind.trial.lane import NOT_NEEDED, AnyLane, HostLost, Stopped
 from headwind.trial.overlap import MIN_GAP_S, OverlapTracker, StartSpacer
 
 
@@ -39,7 +39,7 @@ class Plan(Protocol):
     def worth(self, up: int, most: int, up_s: float, *, running: Collection[Task] = ()) -> int:
         """The number of lanes that a host should have; `up` are up, and each other one takes `up_s` to start.
 
-        More than `up` come up once the `running` blocks have ended.
+        More than `up` come up, or the others go down, once the `running` blocks have ended.
         """
 
 
@@ -106,6 +106,7 @@ class _Site:
 
     def __init__(self, first: AnyLane, most: int, clock: Clock) -> None:
         self.lanes, self.most = [first], most
+        self.down: list[AnyLane] = []  # lanes that were up
         self.wanted = most  # the number of them by the plan
         self.overlap, self.start_spacer = OverlapTracker(), StartSpacer(MIN_GAP_S, clock)
         self.running: dict[int, Task] = {}  # by the lane's number
@@ -149,7 +150,8 @@ class Lanes:
     Starting a testbed takes CPU time from trials: the other lanes come up together, while no trial runs. `elsewhere`
     are the first lanes of other hosts, each with their highest number there; lane numbers are unique. The run continues
     without lanes that do not come up, and without lost hosts as long as one is left: `say` gets a message, and the
-    blocks of a lost host run again, whole, on another. At the end all lanes are down.
+    blocks of a lost host run again, whole, on another. If the plan wants fewer lanes, the others go down until they
+    are wanted again. At the end all lanes are down.
     """
 
     def __init__(
@@ -173,19 +175,19 @@ class Lanes:
             for done in _opened(self.lanes):
                 done.result()
         except BaseException:
-            self._each(lambda lane: lane.close())
+            self._each(self.lanes, lambda lane: lane.close())
             raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._each(self._shut)
+        self._each(self.lanes, self._shut)
 
     @property
     def lanes(self) -> list[AnyLane]:
-        """The lanes of all hosts."""
-        return [lane for site in self._sites for lane in site.lanes]
+        """The lanes of all hosts that are up, or were."""
+        return [lane for site in self._sites for lane in (*site.lanes, *site.down)]
 
     @property
     def most(self) -> int:
@@ -214,14 +216,17 @@ class Lanes:
         return next(site for site in self._sites if lane in site.running)
 
     def _hand_out(self, plan: Plan, record: Record) -> None:
-        """Start as many blocks as may run now; hosts take turns."""
+        """Start as many blocks as may run now; hosts take turns. A block may change the number of lanes wanted."""
         self.consult(plan)
         asking = list(self._sites)
         while asking:
             asking = [site for site in asking if not site.is_full and self._ask(site, plan)]
+            self.consult(plan)
         for site in self._sites:
             if site.is_growing and not site.running:
                 self._grow(site)
+            elif site.waiting and not site.running and site.wanted < len(site.lanes):
+                self._shrink(site)
             begun = [] if site.is_growing else list(zip(site.idle, site.waiting, strict=False))
             del site.waiting[: len(begun)]
             for lane, task in begun:
@@ -242,7 +247,9 @@ class Lanes:
 
     def _grow(self, site: _Site) -> None:
         """Bring up all wanted lanes, and continue without those that fail."""
-        further = [site.lanes[0].another(next(self._numbers)) for _ in range(site.wanted - len(site.lanes))]
+        count = site.wanted - len(site.lanes)
+        further, site.down = site.down[:count], site.down[count:]
+        further += [site.lanes[0].another(next(self._numbers)) for _ in range(count - len(further))]
         takes = about(len(further) * site.lanes[0].up_s)
         self._say(f"bringing up {counted(len(further), 'more testbed')} (about {takes}), to measure in parallel")
         site.lanes += further
@@ -257,6 +264,16 @@ class Lanes:
             site.most = site.wanted = len(site.lanes)
             why = next(error for _, done in opened if (error := done.exception()))
             self._say(f"no more than {self.most} lanes: others did not come up: {why}")
+
+    def _shrink(self, site: _Site) -> None:
+        """Take the lanes down that are not wanted, after a last look at each."""
+        surplus = site.lanes[site.wanted :]
+        number = counted(len(surplus), "testbed")
+        self._say(f"taking down {number}: the next networks run alone, and idle testbeds would lengthen their times")
+        site.lanes, site.down = site.lanes[: site.wanted], [*surplus, *site.down]
+        for lane in surplus:
+            lane.look_again()
+        self._each(surplus, lambda lane: lane.retire(NOT_NEEDED))
 
     def _start(self, site: _Site, lane: AnyLane, task: Task, record: Record) -> None:
         notes = _Notes(lane, record, site.overlap, site.start_spacer, self._events.put, self._ending)
@@ -302,9 +319,9 @@ class Lanes:
 
     def retire(self) -> None:
         """Take all testbeds down after a last look at each, one at a time: none may affect another's."""
-        for lane in [lane for site in self._sites if not site.lost for lane in site.lanes]:
+        for lane in (lanes := [lane for site in self._sites if not site.lost for lane in site.lanes]):
             lane.look_again()
-        self._each(lambda lane: lane.retire())
+        self._each(lanes, lambda lane: lane.retire())
 
     def _shut(self, lane: AnyLane) -> None:
         lane.stop()
@@ -312,10 +329,11 @@ class Lanes:
             thread.join()
         lane.close()
 
-    def _each(self, do: Callable[[AnyLane], object]) -> None:
-        """Call `do` for all lanes in parallel: taking a testbed down means waiting for Docker."""
-        with ThreadPoolExecutor(len(self.lanes)) as pool:
-            list(pool.map(do, self.lanes))
+    @staticmethod
+    def _each(lanes: Collection[AnyLane], do: Callable[[AnyLane], object]) -> None:
+        """Call `do` for lanes in parallel: taking a testbed down means waiting for Docker."""
+        with ThreadPoolExecutor(len(lanes) or 1) as pool:
+            list(pool.map(do, lanes))
 
     @property
     def lives(self) -> list[dict[str, Any]]:

@@ -72,8 +72,8 @@ def test_the_start_of_further_testbeds_takes_its_part_of_the_budget() -> None:
     )
     wanted = replace(matrix(60.0), lanes=6)
     scheduler = Scheduler(wanted, (), lambda: 200.0, lanes=6)
-    assert (scheduler.worth(1, 6, 4.0), scheduler.start_s) == (6, 20.0)
-    assert (scheduler.worth(6, 6, 4.0), scheduler.start_s) == (6, 0.0)
+    assert (scheduler.worth(1, 6, 4.0), scheduler.lanes, scheduler.start_s) == (1, 6, 20.0)
+    assert (scheduler.worth(6, 6, 4.0), scheduler.lanes, scheduler.start_s) == (1, 6, 0.0)
 
 
 def test_a_budget_that_reaches_no_network_says_so() -> None:

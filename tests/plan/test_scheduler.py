@@ -16,7 +16,7 @@ from headwind.clock import Clock
 from headwind.metric import BUSY, MACHINE, PRESSURE
 from headwind.model import AUTO, CPU_BOUND, Block, Matrix, Outcome, Place, Proof, Repetition, Result, Trial
 from headwind.plan.block_order import plan_blocks
-from headwind.plan.scheduler import SHORT_S, TURN_ALONE_S, TURN_PARALLEL_S, Scheduler
+from headwind.plan.scheduler import SHORT_S, Scheduler
 from headwind.proof.attempts import MOST_ATTEMPTS
 from headwind.trial.block import Task
 from impair.profile import Link, Loss, Profile, Steps
@@ -211,69 +211,71 @@ def test_a_network_that_changes_during_a_trial_is_measured_with_no_other_block_h
     assert ("clean", 3) in seen, "the others still run in parallel"
 
 
-def test_those_that_run_alone_and_the_others_take_turns_by_the_clock() -> None:
-    matrix = fake.example_matrix(*fake.PROFILES[:3], repeat=60)
-    needs = known(matrix, {"clean": 1.9, "delay": 0.1, "loss": 0.1})
+def test_those_that_run_alone_come_first_for_their_share_and_again_once_the_others_are_done() -> None:
+    """Idle testbeds lengthen their trials, so they run while one is up, and testbeds take a while to come up."""
+    matrix = fake.example_matrix(*fake.PROFILES[:3], repeat=Repetition(3, 60))
+    needs = known(matrix, {"clean": 1.9, "delay": 0.1, "loss": 0.1}, 10.0)
     now, turns = [0.0], list[tuple[bool, float, float]]()  # whether alone, from when, until when
-    scheduler = Scheduler(matrix, needs, lanes=2, cores=2, clock=Clock(lambda: now[0]))
+    budget_s = 1800.0
+    scheduler = Scheduler(
+        replace(matrix, lanes=2), needs, lambda: budget_s - now[0], lanes=2, cores=2, clock=Clock(lambda: now[0])
+    )
     running = together(scheduler)
-    while now[0] < 1000.0:
+    while running:
         alone, began = names(running)[0] == "clean", now[0]
-        assert len(running) == 1 if alone else "clean" not in names(running)
-        now[0] += 10.0
-        finish(scheduler, running.pop(0))
+        assert scheduler.worth(2, 2, 0.0, running=running) == 1 if alone else "clean" not in names(running)
+        now[0] += 30.0 / len(running)
+        task = running.pop(0)
+        scheduler.tell([busy(trial, 1.9 if alone else 0.1, shaken_s(trial)) for trial in task.trials])
         if not turns or turns[-1][0] != alone:
             turns.append((alone, began, now[0]))
         turns[-1] = (alone, turns[-1][1], now[0])
         running = together(scheduler, running)
-    lengths = [(alone, until - began) for alone, began, until in turns[1:-1]]
-    assert len(lengths) >= 4
-    for alone, length in lengths:
-        assert length == pytest.approx(TURN_ALONE_S if alone else TURN_PARALLEL_S, abs=20.0)
+    assert [alone for alone, _, _ in turns][:2] == [True, False]
+    _, _, ended = turns[0]
+    assert ended == pytest.approx(budget_s / 3, abs=60.0), "one of three networks"
 
 
-def test_near_the_end_of_a_turn_only_blocks_begin_that_end_with_it() -> None:
-    matrix = fake.example_matrix(*fake.PROFILES[:3], repeat=30)
+def shaken_s(trial: Trial) -> float:
+    """A time in which no protocol is ahead."""
+    return 10.0 * random.Random(trial.id).uniform(0.5, 2.0)
+
+
+@pytest.mark.parametrize(("budget_s", "turns"), [(400.0, "alone parallel"), (240.0, "alone parallel alone")])
+def test_those_that_run_alone_have_the_rest_of_the_time_once_the_others_are_done(budget_s: float, turns: str) -> None:
+    matrix = fake.example_matrix(*fake.PROFILES[:3], repeat=Repetition(9, 30))
     needs = known(matrix, {"clean": 1.9, "delay": 0.1, "loss": 0.1})
-    now = [TURN_ALONE_S + 1.0]
-    scheduler = Scheduler(matrix, needs, lanes=2, cores=2, clock=Clock(lambda: now[0]))
-    now[0] += TURN_ALONE_S + 1.0  # that of the blocks which run alone is over
+    now, order, kinds = [0.0], list[str](), list[str]()
+    scheduler = Scheduler(matrix, needs, lambda: budget_s - now[0], lanes=2, cores=2, clock=Clock(lambda: now[0]))
     running = together(scheduler)
-    assert len(running) == 2
-    assert "clean" not in names(running)
-    finish(scheduler, running.pop(0))
-    now[0] += TURN_PARALLEL_S - 0.5 * scheduler.forecast.trials_s(running[0].trials)
-    assert scheduler.next(running) is None
-    finish(scheduler, running.pop(0))
-    assert names(together(scheduler)) == ["clean"]
+    while running:
+        task = running.pop(0)
+        order += names([task])
+        kinds.append("alone" if order[-1] == "clean" else "parallel")
+        assert (scheduler.worth(2, 2, 0.0) == 1) == (kinds[-1] == "alone")
+        now[0] += 3.0 if order[-1] == "clean" else 1.5
+        trials = [busy(trial, needs_of(trial), shaken_s(trial)) for trial in task.trials]
+        scheduler.tell([replace(each, phases_s={"client": 1.0}) for each in trials])
+        running = together(scheduler, running)
+    assert [kind for kind, before in zip(kinds, ["", *kinds], strict=False) if kind != before] == turns.split()
+    assert Counter(order) == dict.fromkeys(NAMES[:3], 30)
 
 
-def test_while_a_block_goes_on_after_its_turn_short_ones_run_beside_it() -> None:
-    matrix = fake.example_matrix(*fake.PROFILES[:4], repeat=30)
-    light = {"delay": 0.1, "loss": 0.1, NAMES[3]: 0.1}
-    needs = [result for name in light for result in known(matrix, {name: 0.1}, 60.0 if name == "delay" else 1.0)]
-    now = [0.0]
-    scheduler = Scheduler(
-        matrix, [*known(matrix, {"clean": 1.9}), *needs], lanes=2, cores=2, clock=Clock(lambda: now[0])
-    )
-    now[0] += TURN_ALONE_S + 1.0  # that of the blocks which run alone is over
-    running = together(scheduler)
-    late = next(task for task in running if names([task]) == ["delay"])
-    now[0] += TURN_PARALLEL_S + 1.0
-    begun = list[str]()
-    for _ in range(3):
-        for task in running:
-            if task is not late:
-                finish(scheduler, task)
-        running = together(scheduler, [late])
-        begun += names([task for task in running if task is not late])
-    assert len(begun) == 3
-    assert not {"clean", "delay"} & set(begun)
-    finish(scheduler, late, 60.0)
-    others = [task for task in running if task is not late]
-    assert scheduler.next(others) is None, "nothing is late any more: what began after the turn keeps nobody waiting"
-    finish(scheduler, others[0])
-    assert names(together(scheduler)) == ["clean"]
+def needs_of(trial: Trial) -> float:
+    return 1.9 if trial.block.condition.profile.name == "clean" else 0.1
+
+
+def test_in_their_first_turn_those_that_run_alone_leave_the_others_time_for_their_minimum() -> None:
+    matrix = fake.example_matrix(*fake.PROFILES[:2], repeat=Repetition(9, 60))
+    needs = known(matrix, {"clean": 1.9, "delay": 1.0})
+    now, blocks = [0.0], Counter[str]()
+    scheduler = Scheduler(matrix, needs, lambda: 62.0 - now[0], lanes=2, cores=4, clock=Clock(lambda: now[0]))
+    while task := scheduler.next():
+        blocks.update(names([task]))
+        now[0] += 3.0
+        trials = [busy(trial, needs_of(trial), shaken_s(trial)) for trial in task.trials]
+        scheduler.tell([replace(each, phases_s={"client": 1.0}) for each in trials])
+    assert min(blocks.values()) >= 9
 
 
 def test_a_condition_whose_open_comparisons_are_cpu_bound_gets_further_blocks_last() -> None:
@@ -336,54 +338,6 @@ def test_a_condition_that_is_hardly_ever_verified_comes_last() -> None:
     assert last.block.condition == clean
 
 
-def test_a_long_block_of_the_minimum_that_begins_after_its_turn_is_accompanied_by_short_ones() -> None:
-    """For 98 s of 15 min, eleven lanes waited for the last three blocks of the slowest network's minimum."""
-    matrix = fake.example_matrix(*fake.PROFILES[:3], repeat=Repetition(2, 60))
-    now = [0.0]
-    needs = [*known(matrix, {"clean": 1.9, "loss": 0.1}), *known(matrix, {"delay": 0.1}, 60.0)]
-    scheduler = Scheduler(matrix, needs, lanes=3, cores=2, clock=Clock(lambda: now[0]))
-    running = together(scheduler)
-    while names(running) == ["clean"]:
-        finish(scheduler, running.pop())
-        running = together(scheduler)
-    assert sorted(names(running)) == ["delay", "delay", "loss"]
-    now[0] += TURN_ALONE_S + TURN_PARALLEL_S
-    late = running.pop(names(running).index("delay"))
-    for task in running:
-        finish(scheduler, task, 60.0 if names([task]) == ["delay"] else 1.0)
-    scheduler.repeat([late.block])  # its lane broke, and it begins once more
-    running = together(scheduler)
-    late = next(task for task in running if names([task]) == ["delay"])
-    assert late.block.index < 2
-    for _ in range(3):
-        others = [task for task in running if task is not late]
-        assert names(others)
-        assert set(names(others)) == {"loss"}
-        now[0] += 1.0
-        for task in others:
-            finish(scheduler, task)
-        running = together(scheduler, [late])
-
-
-def test_lanes_do_not_drain_for_blocks_that_may_not_run_yet() -> None:
-    """Those that run alone have their minimum, and get more only once the others have theirs."""
-    matrix = fake.example_matrix(*fake.PROFILES[:3], repeat=Repetition(3, 60))
-    now = [0.0]
-    needs = known(matrix, {"clean": 1.9, "delay": 0.7, "loss": 0.1})
-    scheduler = Scheduler(matrix, needs, lanes=3, cores=2, clock=Clock(lambda: now[0]))
-    running = together(scheduler)
-    while names(running) == ["clean"]:
-        finish(scheduler, running.pop())
-        running = together(scheduler)
-    for _ in range(3):
-        finish(scheduler, running.pop(names(running).index("loss")))
-        running = together(scheduler, running)
-    assert sorted(names(running)) == ["delay", "loss", "loss"], "for a second one over the delay there is no room"
-    now[0] += TURN_ALONE_S + TURN_PARALLEL_S
-    finish(scheduler, running.pop(names(running).index("loss")))
-    assert sorted(names(together(scheduler, running))) == ["delay", "loss", "loss"]
-
-
 def test_a_block_of_the_minimum_comes_before_one_beyond_it() -> None:
     """Block 9 ran before block 2, while room was reserved for another network."""
     matrix = fake.example_matrix(*fake.PROFILES[:3], repeat=Repetition(4, 60))
@@ -413,24 +367,6 @@ def test_a_latin_square_whose_blocks_run_in_parallel_needs_the_time_of_one_block
             assert task.block.index < 3
         scheduler.left_s = lambda: left_s
         assert len(together(scheduler)) == begun
-
-
-def test_what_must_run_again_beside_others_does_not_take_the_turn_of_those_that_run_alone() -> None:
-    matrix = fake.example_matrix(*fake.PROFILES[:3], repeat=Repetition(3, 60))
-    now = [0.0]
-    needs = known(matrix, {"clean": 1.9, "delay": 0.1, "loss": 0.1})
-    scheduler = Scheduler(matrix, needs, lanes=2, cores=2, clock=Clock(lambda: now[0]))
-    running = together(scheduler)
-    while any(task.block.index < 3 for task in running):
-        finish(scheduler, running.pop(0))
-        running = together(scheduler, running)
-    assert len(running) == 2
-    now[0] += TURN_ALONE_S + TURN_PARALLEL_S
-    ended = running.pop()
-    finish(scheduler, ended)
-    scheduler.repeat([ended.block])
-    finish(scheduler, running.pop())
-    assert names(together(scheduler)) == ["clean"]
 
 
 def test_in_a_short_run_what_runs_side_by_side_leaves_the_others_time_for_their_minimum() -> None:
@@ -634,10 +570,12 @@ def test_with_too_little_time_for_all_a_complete_network_gets_no_more_before_the
     scheduler = Scheduler(matrix, results, lambda: 60.0, lanes=2, cores=2)
     last = scheduler.next()
     assert last
+    assert last.block.id == "delay/article#1"
+    while names([last]) == ["delay"]:
+        scheduler.tell([busy(trial, 1.9) for trial in last.trials])
+        last = scheduler.next()
+        assert last
     assert last.block.id == "clean/article#8"
-    assert scheduler.next([last]) is None, "the other lane waits, so that the next one can run alone"
-    finish(scheduler, last)
-    assert names(together(scheduler)) == ["delay"]
 
 
 def test_a_network_whose_minimum_fits_comes_before_a_less_filled_one_whose_minimum_does_not() -> None:
@@ -678,12 +616,12 @@ def test_a_short_budget_has_fewer_lanes_than_the_matrix_allows() -> None:
     matrix = replace(MATRIX, lanes=AUTO)
     long = Scheduler(matrix, left_s=lambda: 3600.0, lanes=6, cores=8)
     short = Scheduler(matrix, left_s=lambda: 1.0, lanes=6, cores=8)
-    assert (long.worth(1, 6, 2.0), short.worth(1, 6, 2.0)) == (6, 1)
+    assert (long.worth(1, 6, 2.0), short.worth(1, 6, 2.0)) == (1, 1), "until it is known that none must run alone"
     assert (long.lanes, short.lanes) == (6, 1)
     matrix = replace(MATRIX, lanes=6)
     assert Scheduler(matrix, left_s=lambda: 1.0, lanes=6, cores=8).worth(1, 6, 2.0) == 1
     crowded = Scheduler(matrix, left_s=lambda: 3600.0, lanes=6, cores=1)
-    assert crowded.worth(1, 6, 2.0) == 6  # with time to start them, the matrix decides, not the forecast
+    assert (crowded.worth(1, 6, 2.0), crowded.lanes) == (1, 6), "with time, the matrix decides"
 
 
 def test_lanes_do_not_wait_for_a_long_block_so_that_more_can_come_up() -> None:
@@ -692,9 +630,10 @@ def test_lanes_do_not_wait_for_a_long_block_so_that_more_can_come_up() -> None:
     scheduler = Scheduler(
         matrix, known(MATRIX, dict.fromkeys(NAMES, 0.1), 20.0), lanes=6, cores=8, clock=Clock(lambda: now_s[0])
     )
-    assert scheduler.worth(1, 6, 2.0) == 6
+    assert scheduler.worth(1, 6, 2.0) == 1
     task = scheduler.next()
     assert task
+    assert scheduler.worth(1, 6, 2.0) == 6, "it does not run alone"
     assert len(task.trials) == trials - 1, "one of its trials is known"
     assert scheduler.worth(1, 6, 2.0, running=[task]) == scheduler.lanes == 1
     *others, last = task.trials
@@ -711,7 +650,8 @@ def test_lanes_do_not_wait_for_a_condition_whose_time_is_unknown() -> None:
     scheduler = Scheduler(replace(MATRIX, lanes=AUTO), lanes=6, cores=8)
     task = scheduler.next()
     assert task
-    assert (scheduler.worth(1, 6, 2.0), scheduler.worth(1, 6, 1e6, running=[task])) == (6, 1)
+    assert scheduler.worth(1, 6, 2.0) == 1
+    assert (scheduler.lanes, scheduler.worth(1, 6, 1e6, running=[task]), scheduler.lanes) == (6, 1, 1)
 
 
 def test_a_block_that_was_interrupted_runs_again_whole() -> None:

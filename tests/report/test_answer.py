@@ -155,21 +155,20 @@ def test_a_machine_whose_own_host_kept_processors_from_it_is_told(stolen: float,
     assert (sentence in trust_line(Golden(matrix, robbed).data("x"))) == told
 
 
-@pytest.mark.parametrize(("lanes", "busy", "told"), [(2, 1.3, True), (1, 1.3, False), (2, 0.3, False)])
-def test_networks_that_cpus_limit_are_named_if_there_were_several_testbeds(
-    lanes: int, busy: float, *, told: bool
+@pytest.mark.parametrize(
+    ("up_after", "busy", "told"), [(0, 1.3, True), (60, 1.3, True), (90, 1.3, False), (0, 0.3, False)]
+)
+def test_networks_that_cpus_limit_are_named_if_several_testbeds_were_up(
+    up_after: int, busy: float, *, told: bool
 ) -> None:
     """`HTTP/3 beats HTTP/1.1 1.19x` was sure on `clean` with twelve testbeds, and a near tie with one."""
-    matrix = example_matrix(PROFILES[0], repeat=9)
+    matrix = example_matrix(PROFILES[0], repeat=30)
     results = tuple(
-        replace(
-            took(trial, 1.0),
-            metrics={"total_s": 1.0, BUSY.key: busy},
-            place=Place("host", 1 + trial.block.index % lanes),
-        )
-        for trial in trials_of(matrix)
+        replace(took(trial, 1.0), metrics={"total_s": 1.0, BUSY.key: busy}, place=Place("host"), ended_at=1.0 + number)
+        for number, trial in enumerate(trials_of(matrix))
     )
-    data = replace(Golden(matrix, results).data("x"), environment={"host": {"cores": 2}})
+    lives = [{"began_at": 0.0, "ended_at": 100.0}, {"began_at": float(up_after)}, {"host": "other", "began_at": 0.0}]
+    data = replace(Golden(matrix, results).data("x"), environment={"host": {"cores": 2}, "testbeds": lives})
     assert ("CPUs limit clean, and several testbeds lengthen its times" in trust_line(data)) == told
 
 

@@ -16,7 +16,7 @@ from headwind.model import Block, Condition, Outcome, Result, Trial
 from headwind.proof.processors import MOST_BUSY, MOST_PRESSURE, lacked_cpus
 from headwind.testbed import testbed as testbeds
 from headwind.trial.block import Task
-from headwind.trial.lane import ATTEMPTS, LabBroken, Lane
+from headwind.trial.lane import ATTEMPTS, END_OF_RUN, NOT_NEEDED, LabBroken, Lane
 from headwind.trial.lanes import Begun, Ended, Lanes
 from headwind.trial.overlap import MIN_GAP_S
 from headwind.workloads.h2load import H2load
@@ -40,10 +40,16 @@ class Row:
     results: list[Result] = field(default_factory=list)
     told: list[Result] = field(default_factory=list)
     worthy: int | None = None  # lanes that pay
+    alone: Collection[str] = ()  # profiles of which one block runs while one testbed is up
+    begun_blocks: list[str] = field(default_factory=list)  # the profiles of blocks that were given out
 
     def next(self, in_flight: Collection[Task], elsewhere: Collection[Task] = ()) -> Task | None:
         assert len({task.block.id for task in (*in_flight, *elsewhere)}) == len(in_flight) + len(elsewhere)
-        return self._task(self.waiting.pop(0)) if self.waiting else None
+        is_alone = self.waiting and self.waiting[0].condition.profile.name in self.alone
+        if not self.waiting or (in_flight and (is_alone or self.begun_blocks[-1] in self.alone)):
+            return None
+        self.begun_blocks.append(self.waiting[0].condition.profile.name)
+        return self._task(self.waiting.pop(0))
 
     def _task(self, block: Block) -> Task:
         known = [result.trial.id for result in self.results]
@@ -58,6 +64,8 @@ class Row:
     def worth(self, up: int, most: int, up_s: float, *, running: Collection[Task] = ()) -> int:
         assert len(running) <= up
         assert up_s >= 0
+        if self.alone:
+            return 1 if self.begun_blocks[-1:] and self.begun_blocks[-1] in self.alone else most
         return most if self.worthy is None else max(up, self.worthy)
 
     def begin(self, trial: Trial, attempt: int) -> None:
@@ -144,6 +152,27 @@ def test_only_as_many_lanes_come_up_as_pay() -> None:
     plan, beds = Row([block(str(number)) for number in range(6)], worthy=2), Together(1)
     run(plan, beds.up, 5)
     assert beds.ups == 2
+
+
+def test_blocks_that_run_alone_have_one_testbed_up_and_the_others_come_up_again_under_their_numbers() -> None:
+    beds = Together(1)
+    beds.barrier.abort()
+    names = ["a", "b", "alone", "alone", "a", "b"]
+    plan = Row([block(name, index) for index, name in enumerate(names)], alone=["alone"])
+    up_then: dict[str, set[int]] = {}
+
+    def append(result: Result) -> None:
+        up_then.setdefault(result.trial.block.condition.profile.name, set()).add(beds.up_now)
+
+    plan.append = append  # type: ignore[method-assign]
+    lanes, _, said = run(plan, beds.up, 2)
+    assert up_then == {"a": {2}, "b": {2}, "alone": {1}}
+    assert (beds.ups, beds.up_now) == (3, 0)
+    assert sorted((life["lane"], life["why"]) for life in lanes.lives) == [
+        (1, END_OF_RUN), (2, END_OF_RUN), (2, NOT_NEEDED)
+    ]  # fmt: skip
+    assert all("end" in life for life in lanes.lives), "a last look at each"
+    assert [text.split()[0] for text in said] == ["bringing", "taking", "bringing"]
 
 
 def test_trials_of_two_lanes_begin_apart_by_the_clock_that_the_lanes_got() -> None:
