@@ -120,7 +120,8 @@ def noise_floors(checks: Iterable[SelfCheckFinding]) -> dict[str, float]:
 def _noise(data: RunData) -> str:
     """Sentence on the noise floor of each network: a lead of that size may be noise."""
     if not data.judgement.checks:
-        return f"no self-check ran, so the noise is unknown{_how_to_check(data.searched or data.matrix)}"
+        unknown = "no self-check ran, so how far a protocol differs from itself is unknown"
+        return unknown + _how_to_check(data.searched or data.matrix)
     checks = [check for check in data.judgement.checks if check.noise_floor_ratio is not None]
     floors, margin = noise_floors(checks), data.judgement.rule.margin_ratio
     if not floors:

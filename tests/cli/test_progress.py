@@ -290,7 +290,7 @@ def test_after_a_block_a_plain_line_says_how_much_is_settled_and_what_time_is_le
         shown.finished(fake.timeout(trial, 60.0))
     shown.reporter.ended(1)
     shown.reporter.ended(1)
-    sure = "0 of 3 comparisons sure"
+    sure = "0 of 3 comparisons sure by some metric"
     assert shown.lines[3:] == [f"clean [b] #0  h1 > 60 s  h2 > 60 s  h3 > 60 s  ({sure}, {words})"]
 
 
@@ -308,7 +308,7 @@ def test_what_a_block_settles_is_said_once_with_its_verdict() -> None:
     said = shown.lines
     assert "sure: clean [b]: h3 beats h1 by total time" in said
     assert len([line for line in said if line.startswith("sure: ")]) == 3
-    assert said[-1].startswith("3 of 3 comparisons sure, ")
+    assert said[-1].startswith("3 of 3 comparisons sure by some metric, ")
 
 
 def test_a_comparison_that_a_second_metric_settles_has_no_second_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,8 +325,8 @@ def test_a_comparison_that_a_second_metric_settles_has_no_second_line(monkeypatc
     assert (first, second) == (
         "sure: clean: h3 beats h1 by mean completion time (total time not sure yet)", "sure: clean: h3 beats h2",
     )  # fmt: skip
-    assert count.startswith("1 of 3 comparisons sure, ")
-    assert last.startswith("2 of 3 comparisons sure, ")
+    assert count.startswith("1 of 3 comparisons sure by some metric, ")
+    assert last.startswith("2 of 3 comparisons sure by some metric, ")
 
 
 def test_the_metric_that_settled_a_comparison_is_named() -> None:

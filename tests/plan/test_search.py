@@ -156,7 +156,8 @@ def test_only_values_that_were_tried_are_called_unclear(tmp_path: Path, sides: d
 
 
 def test_a_search_is_not_told_to_add_a_self_check_which_it_cannot_have(tmp_path: Path) -> None:
-    assert "No self-check ran, so the noise is unknown." in trust_line(data_of(tmp_path, 0.043))
+    unknown = "No self-check ran, so how far a protocol differs from itself is unknown."
+    assert unknown in trust_line(data_of(tmp_path, 0.043))
 
 
 def answer(data: RunData) -> dict[str, Any]:

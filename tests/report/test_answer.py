@@ -239,7 +239,7 @@ def test_the_ratio_of_a_tie_is_that_of_the_first_arm_of_its_column(speed: float)
 
 def test_a_likely_lead_says_what_keeps_it_from_being_sure() -> None:
     slight = cells(the_only(raced({H1: 1, H2: 1, H3: 1.052}, PROFILES[0])))["h3 against h1"]
-    assert (slight.certainty, slight.winner, slight.notes) == (Certainty.LIKELY, H3, ("lead may be under 5 %",))
+    assert (slight.certainty, slight.winner, slight.notes) == (Certainty.LIKELY, H3, ("may be a tie: under 5 %",))
 
 
 def test_a_row_counts_the_blocks_that_its_comparisons_count() -> None:
@@ -380,9 +380,9 @@ def test_each_network_has_its_own_noise() -> None:
 
 
 def test_what_is_only_likely_has_its_reason_by_every_metric() -> None:
-    assert str(cell_by(finding(1.02, 1.3))).endswith("lead may be under 5 %")
-    assert str(cell_by(finding(1.048, 1.3))).endswith("lead may be just under 5 %"), "its interval reads [1.05, 1.30]"
-    assert str(cell_by(finding(1 / 1.3, 1 / 1.048))).endswith("lead may be just under 5 %")
+    assert str(cell_by(finding(1.02, 1.3))).endswith("may be a tie: under 5 %")
+    assert str(cell_by(finding(1.048, 1.3))).endswith("may be a tie: just under 5 %"), "its interval reads [1.05, 1.30]"
+    assert str(cell_by(finding(1 / 1.3, 1 / 1.048))).endswith("may be a tie: just under 5 %")
     assert str(cell_by(finding(1.2, 1.5, survives=False))).endswith("not significant after correction")
 
 
@@ -452,7 +452,7 @@ def test_a_lead_without_an_estimate_has_its_least_ratio(*, survives: bool, said:
 def test_what_to_trust_is_told_by_what_it_means() -> None:
     verified = "The network of every compared trial was verified."
     unknown = (
-        "No self-check ran, so the noise is unknown: "
+        "No self-check ran, so how far a protocol differs from itself is unknown: "
         "add `selfcheck: {protocol: h2, again: [clean]}` to the matrix of a new run."
     )
     assert trust_line(data_of("small")) == f"{verified} {unknown}"
