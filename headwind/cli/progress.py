@@ -139,7 +139,8 @@ class Reporter:
                     other = f" ({shown} not sure yet)" if is_by_other else ""
                     self._out.print(escape(f"sure: {verdict}{other}"), highlight=False)
             self._settled |= settled.keys()
-            self._sure = f"{len(settled)} of {self._scheduler.comparisons} comparisons sure{' by some metric' if self._by else ''}, "
+            by = " by some metric" if self._by else ""
+            self._sure = f"{len(settled)} of {self._scheduler.comparisons} comparisons sure{by}, "
             state = f"{self._sure}{state}"
         if self._bar is None and state != self._state:
             line = f"{line}  ({state})" if line else state
