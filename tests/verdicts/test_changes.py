@@ -205,14 +205,14 @@ def test_a_condition_whose_arms_have_different_numbers_of_blocks_is_named_once()
     """`2 and 2 (far), 1 and 2 (far)`, of two comparisons."""
     later = [each for each in run(12, blocks=5) if each.trial.arm != H3 or each.trial.block.index < 2]
     (line,) = sentences(changes(MATRIX, run(11, blocks=9), later))
-    assert line.endswith("needs 8 blocks in each run, has at least 9 and 2 (clean/article, delay/article)")
+    assert line.endswith("needs 8 blocks in each run, has 9 and 2 to 5 (clean/article, delay/article)")
 
 
-def test_blocks_are_named_with_the_conditions_that_have_them() -> None:
+def test_different_numbers_of_blocks_are_a_range() -> None:
     first, later = run(11, blocks=9), run(12, blocks=5)
     later = [each for each in later if each.trial.block.condition == MATRIX.conditions[0] or each.trial.block.index < 2]
     assert sentences(changes(MATRIX, first, later)) == [
-        "unknown: 6 of 6; needs 8 blocks in each run, has 9 and 5 (clean/article), 9 and 2 (delay/article)"
+        "unknown: 6 of 6; needs 8 blocks in each run, has 9 and 2 to 5 (clean/article, delay/article)"
     ]
 
 

@@ -304,19 +304,14 @@ def _more(change: Change) -> int | None:
 
 
 def _counts(found: Sequence[Change], ambiguous: Collection[Condition]) -> str:
-    """The blocks of the earlier and the later run, with conditions: `20 and 2 (clean/article), 9 and 0 (far/web)`.
+    """The blocks of the earlier and the later run, with the conditions: `9 to 20 and 2 (clean/article, far/web)`."""
+    earlier, later = zip(*(change.trials for change in found), strict=True)
+    return f"{_range(earlier)} and {_range(later)} ({_places(found, ambiguous)})"
 
-    A condition whose comparisons have different numbers has `at least` the fewest.
-    """
-    named: dict[str, list[Change]] = {}
-    for change in found:
-        named.setdefault(_name(change, ambiguous), []).append(change)
-    alike: dict[str, list[Change]] = {}
-    for changes in named.values():
-        fewest = min(changes, key=lambda each: (min(each.trials), sum(each.trials)))
-        some = "at least " if len({each.trials for each in changes}) > 1 else ""
-        alike.setdefault(f"{some}{fewest.trials[0]} and {fewest.trials[1]}", []).append(fewest)
-    return listed([f"{counts} ({_places(changes, ambiguous)})" for counts, changes in alike.items()])
+
+def _range(counts: Collection[int]) -> str:
+    least, most = min(counts), max(counts)
+    return f"{least}" if least == most else f"{least} to {most}"
 
 
 def _places(found: Sequence[Change], ambiguous: Collection[Condition]) -> str:
