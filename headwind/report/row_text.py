@@ -54,12 +54,14 @@ def spoken(outcome: str) -> str:
 def how_far(data: RunData) -> str:
     """How far the run is, and why it has no more: "All 72 trials ran."."""
     (done, missing), status, is_adaptive = ran_and_missing(data), data.status, data.matrix.repeat.is_adaptive
-    of = f"{done:,} of {'at least ' if is_adaptive else ''}{done + missing:,} trials"
+    of = f"{done:,} of {done + missing:,} trials"
+    more = f" (the minimum takes {missing:,} more)" if missing and not data.searched else ""
     if status.state is State.RUNNING:
-        return f"In progress, {of}."
+        return f"In progress, {counted(done, 'trial') + more if is_adaptive else of}."
     is_short, is_over = missing > 0 and not data.searched, status.state is State.FINISHED
     is_whole = not is_adaptive and not _stopped(data)
-    ran = f"{of} ran." if is_short else f"{'All ' if is_whole else ''}{counted(done, 'trial')} ran."
+    all_of = f"{'All ' if is_whole else ''}{counted(done, 'trial')}"
+    ran = f"{all_of} ran{more}." if is_adaptive else f"{of if is_short else all_of} ran."
     if is_over and is_adaptive and not data.searched and data.short:
         return f"{_below_minimum(data, missing)}. {counted(done, 'trial')} ran."
     if is_over:
