@@ -327,7 +327,7 @@ class Scheduler:
     def _beyond_minimum_s(self, waiting: Collection[Block]) -> float:
         """Seconds that blocks beyond the minimum may take now; the minimum of the other kind keeps its time.
 
-        The first turn of blocks that run alone has a share of the run: that of their conditions among all.
+        The first turn of blocks that run alone has a share of the run: that of their conditions among all open ones.
         """
         left_s = self.left_s() - sum(self._left_s(block) for block in waiting if block.id in self._due)
         if self.lanes == 1 or self.matrix.find:
@@ -337,8 +337,9 @@ class Scheduler:
                 left_s -= self._left_s(block) * self.needs.share(block.condition, self.lanes)
         if not self._alone:
             return left_s
-        alone = sum(map(self.needs.runs_alone, self.matrix.conditions))
-        turn_ends_s = self._began_s + self._whole_run_s * alone / len(self.matrix.conditions) if alone else 0.0
+        still_open = {item.condition for item in self._open}
+        alone = sum(map(self.needs.runs_alone, still_open))
+        turn_ends_s = self._began_s + self._whole_run_s * alone / len(still_open) if alone else 0.0
         now = self._clock.monotonic()
         return min(left_s - self.start_s, turn_ends_s - now if self._is_first_turn else math.inf)
 
