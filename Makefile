@@ -88,7 +88,7 @@ lab-experiments: docker $(RUNTIME) ## Repeat experiments from published articles
 
 lab-run lab-smoke lab-experiments: with_images := yes # a fresh clone builds them while pip installs packages
 
-lab-plan: $(RUNTIME) ## List the conditions of MATRIX= and forecast the time of a run with BUDGET=TIME (default: as in the matrix); starts nothing
+lab-plan: $(RUNTIME) ## List the conditions of MATRIX= and forecast the time of a run with BUDGET=TIME (default: as in the matrix); start nothing
 	@exec $(PY) lab.py plan $(if $(MATRIX),"$(MATRIX)") $(if $(BUDGET),--budget "$(BUDGET)") $(if $(LANES),--lanes "$(LANES)") $(ARGS)
 
 lab-report: $(RUNTIME) ## Regenerate the report of RUN=reports/<run-id> (default: the newest run)

@@ -65,6 +65,9 @@ TBF_BURST = "remove it: the burst of tc's token bucket has no key"
 TC = [  # what other tools have in one value, or call by another name
     Change("loss: 2%", "loss: 2% 25%", "2% 25%", "for bursts write loss: {gemodel: {p: 0.51%, r: 25%}}",
            "loss: {gemodel: {p: 0.51%, r: 25%}}"),
+    Change("loss: 2%", "loss: random 2% 25%", "random 2% 25%", "did you mean `loss: 2%`? netem's correlation does not"),
+    Change("loss: 2%", "loss: random 2% 25%", "random", "for bursts write loss: {gemodel: {p: 0.51%, r: 25%}}",
+           "loss: {gemodel: {p: 0.51%, r: 25%}}"),
     Change("loss: 2%", "loss: {random: 2%, correlation: 25%}", "correlation",
            "for bursts write loss: {gemodel: {p: 0.51%, r: 25%}}", "loss: {gemodel: {p: 0.51%, r: 25%}}"),
     Change("rate: 30mbit", "rate: 30mbit, burst: 32kbit", "burst", TBF_BURST),
@@ -756,6 +759,12 @@ BURSTS = [
     Change(REPEAT, f"{REPEAT}\nserver: apache", "server",
            "the lab has nginx, caddy, haproxy and nghttpd; another one is your own image: servers: {apache: "
            "{image: IMAGE, protocols: [h2]}} and arms: {h2-apache: {protocol: h2, server: apache}}"),
+    Change(ARM, f"{ARM}\nserver: nginx:1.27", "server", "servers: {nginx-1-27: {image: nginx:1.27, protocols: "
+           "[h2]}} and arms: {h2-nginx-1-27: {protocol: h2, server: nginx-1-27}}",
+           f"{ARM}\n  h2-nginx-1-27: {{protocol: h2, server: nginx-1-27}}\n"
+           "servers: {nginx-1-27: {image: nginx:1.27, protocols: [h2]}}"),
+    Change(ARM, "h2-nginx-1-27: {protocol: h2, server: my_app}", "my_app",
+           "servers: {my-app: {image: IMAGE, protocols: [h2]}}, and here `server: my-app`"),
     Change(ARM, "h2-own: {protocol: h2, server: apache}", "apache", "another one is your own image: servers: "
            "{apache: {image: IMAGE, protocols: [h2]}}"),
     Change("loss: 2%", "spells: 200ms", "200ms", "bursts have a mean length, a mean time between them and a loss: "
@@ -803,7 +812,14 @@ ELSEWHERE = [  # what other tools have, and a matrix has nowhere
       for each in ("method: POST", "upload: 1MB", "body: 1kB", "headers: {a: b}", "cookies: true", "userAgent: x")),
     Change(ONE, "one: {kind: upload, size: 1MB}", "upload", GET),
     *(Change(ONE, f"one: {{kind: {each}, size: 1MB}}", each, "{kind: transfer, size: 2MB} is the nearest", ONE)
-      for each in ("video", "streaming", "websocket")),
+      for each in ("video", "streaming")),
+    *(Change(ONE, f"one: {{kind: {each}, size: 1MB}}", each, "not measured: every request is a GET without a body and "
+             "gets one answer; {kind: streams, streams: 20, size: 100kB} is the nearest to many messages",
+             "one: {kind: streams, streams: 20, size: 100kB}")
+      for each in ("websocket", "grpc", "sse", "server-sent-events")),
+    *(Change(ONE, f"one: {{kind: {each}}}", each, "not measured; {kind: objects, requests: 1, size: 1kB, server_delay: "
+             "5s} is the nearest to one poll", "one: {kind: objects, requests: 1, size: 1kB, server_delay: 5s}")
+      for each in ("long-poll", "longpoll", "polling", "long polling")),
     Change(ONE, f"{ONE[:-1]}, rps: 100}}", "rps", "`connections` and `streams` are how many requests"),
     Change(ONE, f"{ONE[:-1]}, keepalive: false}}", "keepalive", "each trial opens new connections"),
     Change(ONE, f"{ONE[:-1]}, cache: true}}", "cache", "{kind: page, visit: repeat} loads a page again"),
@@ -845,7 +861,7 @@ OF_OTHERS = [  # what is in the name of a key elsewhere, or next to it
     Change(WIFI, "wifi: {downloadThroughput: 180000}", "download",
            "did you mean downlink: {rate: 1440kbit}? a throughput of Chrome's is in bytes per second",
            "wifi: {downlink: {rate: 1440kbit}}"),
-    Change(WIFI, "wifi: {latency: 562}", "latency", "both: {delay: 562ms}? a number without a unit is taken for ms",
+    Change(WIFI, "wifi: {latency: 562}", "latency", "both: {delay: 562ms}? its unit is missing: ms is a guess",
            "wifi: {both: {delay: 562ms}}"),
     Change(WIFI, "wifi: {bwDown: 1600}", "bwDown", "downlink: {rate: 1600kbit}?", "wifi: {downlink: {rate: 1600kbit}}"),
     Change("delay: 10ms", "delay_s: 0.1", "delay_s", "did you mean delay: 0.1s?", "delay: 0.1s"),
@@ -859,7 +875,7 @@ OF_OTHERS = [  # what is in the name of a key elsewhere, or next to it
     Change("delay: 10ms", "delay: 10ms 2ms 25%", "10ms 2ms", "did you mean `delay: 10ms, jitter: 2ms`? netem's",
            "delay: 10ms, jitter: 2ms"),
     Change("rate: 30mbit", "ceil: 30mbit", "ceil", "did you mean `rate`?"),
-    Change(WIFI, "wifi: {toxics: [{type: latency}]}", "toxics", "a direction has delay, jitter, "),
+    Change(WIFI, "wifi: {filters: [{type: latency}]}", "filters", "a direction has delay, jitter, "),
     Change(WIFI, "wifi: 3G", "3G", "did you mean {preset: wpt-3g}?", "wifi: {preset: wpt-3g}"),
     Change(ONE, "one: {iterations: 10, connections: 1}", "iterations", "did you mean `requests`?",
            "one: {requests: 10, connections: 1}"),
@@ -929,13 +945,18 @@ WALK = [  # of a person who copied from tc, Chrome, curl and k6
     Change(WIFI, "wifi: {packetLoss: 2}", "packetLoss", "did you mean downlink: {loss: 2%}?",
            "wifi: {downlink: {loss: 2%}}"),
     Change("loss: 2%", "packetLoss: 2", "packetLoss", "did you mean loss: 2%?"),
-    Change("rate: 30mbit", "target-bw: 1000", "target-bw", "did you mean rate: 1000kbit?", "rate: 1000kbit"),
-    Change("rate: 30mbit", "bandwidth: 30", "bandwidth", "did you mean rate: 30mbit?"),
+    Change("rate: 30mbit", "target-bw: 200", "target-bw", "did you mean rate: 200kbit? target-bw of comcast is in kbit",
+           "rate: 200kbit"),
+    Change("rate: 30mbit", "bandwidth: 30", "bandwidth", "`30` has no unit: write `rate: 30mbit` or `rate: 30kbit`"),
+    Change("rate: 30mbit", "bandwidth: 2000", "bandwidth", "write `rate: 2000kbit` or `rate: 2000mbit`",
+           "rate: 2000kbit"),
+    Change(WIFI, "wifi: {bandwidth: 25}", "bandwidth", "write `both: {rate: 25mbit}` or `both: {rate: 25kbit}`",
+           "wifi: {both: {rate: 25mbit}}"),
     Change(WIFI, "wifi: {loss: 2}", "loss", "belongs in `uplink`, `downlink` or `both`: both: {loss: 2%}",
            "wifi: {both: {loss: 2%}}"),
     Change(WIFI, "wifi: {download: 1.6Mbps}", "download", "did you mean downlink: {rate: 1.6mbit}?",
            "wifi: {downlink: {rate: 1.6mbit}}"),
-    Change(WIFI, "wifi: {download: 1600}", "download", "{rate: 1600kbit}? a number without a unit is taken for kbit",
+    Change(WIFI, "wifi: {download: 1600}", "download", "{rate: 1600kbit}? its unit is missing: kbit is a guess",
            "wifi: {downlink: {rate: 1600kbit}}"),
     Change(WIFI, "wifi: {downlink: 1.6Mbps}", "1.6", "did you mean {rate: 1.6mbit}?",
            "wifi: {downlink: {rate: 1.6mbit}}"),
@@ -1332,6 +1353,29 @@ SPELT_OUT = [  # networks of Lighthouse and WebPageTest, a server's image in an 
     Change(WIFI, "wifi: {preset: mobileSlow4G}", "mobileSlow4G", "did you mean `lighthouse-slow-4g`?",
            "wifi: {preset: lighthouse-slow-4g}"),
     Change(WIFI, "wifi: {plr: 1}", "plr", "did you mean both: {loss: 1%}?", "wifi: {both: {loss: 1%}}"),
+    Change("both: {delay: 10ms, rate", "both: {jitter: 40-80ms, rate", "40-80ms", "did you mean `delay: 60ms, jitter: "
+           "20ms`?", "both: {delay: 60ms, jitter: 20ms, rate"),
+    Change("both: {delay: 10ms, rate", "both: {delay: 10ms, jitter: 40-80ms, rate", "40-80ms", "`delay: 60ms, jitter: "
+           "20ms`? in place of `jitter` and `delay`", "both: {delay: 60ms, jitter: 20ms, rate"),
+    Change(WIFI, "wifi: {toxics: [{type: latency, latency: 300}]}", "toxics",
+           "write each toxic as a key of a direction, such as downlink: {delay: 300ms}",
+           "wifi: {downlink: {delay: 300ms}}"),
+    Change(WIFI, "wifi: {toxics: [{type: bandwidth, stream: upstream, attributes: {rate: 100}}, {type: latency, "
+           "attributes: {latency: 300, jitter: 20}}]}", "toxics",
+           "uplink: {rate: 800kbit}, downlink: {delay: 300ms, jitter: 20ms}",
+           "wifi: {uplink: {rate: 800kbit}, downlink: {delay: 300ms, jitter: 20ms}}"),
+    Change(WIFI, "wifi: {both: {toxics: [{type: slow_close}]}}", "toxics", "as a key of a direction, such as delay: "),
+    *(Change("[h2, h3]", f"[h2{sign}bbr, h3]", f"h2{sign}bbr", "`h2-bbr` is already one of the `arms`", "[h2, h3]")
+      for sign in "+/_ :"),
+    Change("[h2, h3]", "[h2, H3+caddy]", "H3+caddy", "arms: {h3-caddy: {protocol: h3, server: caddy}}"),
+    Change("[h2, h3]", "[h2/h3]", "h2/h3", "is a comma missing? h2, h3", "[h2, h3]"),
+    *(Change("profiles:\n", f"{each}:\n", each, "did you mean `profiles`?")
+      for each in ("netzwerk", "netzwerke", "r\u00e9seau", "r\u00e9seaux")),
+    *(Change("size: 15kB", f"{each}: 15kB", each, "did you mean `size`?")
+      for each in ("groesse", "gr\u00f6\u00dfe", "taille")),
+    *(Change("requests: 40", f"{each}: 40", each, "did you mean `requests`?")
+      for each in ("objekte", "objets", "anzahl")),  # codespell:ignore objets
+    Change("kind: objects", "kind: objekte", "objekte", "did you mean `objects`?"),
     Change("loss: 2%", "loss: 0-3%", "0-3%", "write `loss: {from: 0%, to: 3%, steps: 4}`",
            "loss: {from: 0%, to: 3%, steps: 4}"),
     Change(ARM, "h3-bbr: {protocol: h3, congestion: bbr}", "bbr}", "over QUIC only your own server can have another",

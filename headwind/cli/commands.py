@@ -269,7 +269,7 @@ def command_compare(options: argparse.Namespace) -> int:
 
 
 def command_plan(options: argparse.Namespace) -> int:
-    """List the conditions of a matrix and forecast their time, without starting anything."""
+    """List the conditions of a matrix and forecast their duration, without starting anything."""
     from headwind.cli.console import console
     from headwind.cli.plan import print_plan
     from headwind.matrix.reader import load_matrix
@@ -279,7 +279,7 @@ def command_plan(options: argparse.Namespace) -> int:
 
 
 def command_validate(options: argparse.Namespace) -> int:
-    """List the mistakes in a matrix, without starting anything; some are found only after others are repaired."""
+    """List the mistakes in a matrix, without starting anything; some are found only after others are fixed."""
     from headwind.matrix.reader import load_matrix
     from headwind.plan.doubts import notes_of, warnings_of
 
@@ -331,7 +331,7 @@ def command_try_server(options: argparse.Namespace) -> int:
 
 
 def command_worker(options: argparse.Namespace) -> int:
-    """Make this machine a worker for runs that are started on another one, until Ctrl-C."""
+    """Until Ctrl-C, make this machine a worker for runs that are started on another one."""
     from headwind.cli.cluster import work
 
     work(options.address, options.name, say, dependencies_of(options))
@@ -380,7 +380,7 @@ EXIT_CODES = """exit status:
   1    Headwind itself failed; or, after a run: too little data, or the network deviated in too many trials;
        doctor: a problem prevents runs; try-server: a protocol failed or gave wrong bytes
   2    a mistake in the matrix or on the command line
-  3    compare: a protocol became slower relative to others (not because another one became faster)
+  3    compare: a protocol became slower relative to others (others becoming faster does not count)
   4    compare --strict: no protocol became slower, but some comparisons have too little data for an answer, or a
        self-check failed
   130  stopped by Ctrl-C or SIGTERM
@@ -552,7 +552,7 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
     for command in (commands.choices["run"], commands.choices["report"]):
         command.add_argument("--junit", action="store_true", help="also write junit.xml, a test report for CI")
         command.add_argument(
-            "--full", action="store_true", help="also print every metric, comparison and warning in the terminal"
+            "--full", action="store_true", help="also print every metric, comparison and warning to the terminal"
         )
     commands.choices["images"].add_argument(
         "push", nargs="?", choices=["push"], help="also upload the images to that registry"

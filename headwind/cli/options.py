@@ -38,7 +38,7 @@ def where_and_how_much(command: argparse.ArgumentParser, reports: str, *, is_pla
     what = (
         "plan for `run --smoke`"
         if is_plan
-        else "shorten this matrix to a quick check (`make lab-smoke` runs another, small one)"
+        else "shorten this matrix to a quick check (`make lab-smoke` runs a small matrix instead)"
     )
     command.add_argument(
         "--smoke",
@@ -103,8 +103,8 @@ def how_to_report(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--output",
         metavar="FILE",
-        help="write the page to FILE; of one run, its report.html is updated as well (default: of several runs, a file "
-        "next to the first run's folder)",
+        help="write the page to FILE; for one run, its report.html is updated as well (default for several runs: a "
+        "file next to the first run's folder)",
     )
 
 

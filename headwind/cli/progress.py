@@ -25,6 +25,7 @@ from headwind.plan.cpu_demand import changes_in_time
 from headwind.plan.doubts import changes_missed
 from headwind.plan.minimum import guessed, what_a_budget_settles
 from headwind.plan.scheduler import Scheduler
+from headwind.proof.spans import earlier_moment
 from headwind.report.trust import OTHER_LABS
 from headwind.run.journal import Run
 from headwind.testbed.docker import DockerError, Say
@@ -119,7 +120,7 @@ class Reporter:
         if condition.id in self._scheduler.early and condition.id not in self._early:
             self._early.add(condition.id)
             name = self._scheduler.matrix.name_of(condition)
-            advice = "stop, and write an earlier moment or a larger workload"
+            advice = f"stop, and {earlier_moment(condition.workload)}"
             text = f"most trials of {name} ended before the network changed, so nothing can be sure there: {advice}"
             self._out.print(escape(text), highlight=False)
 

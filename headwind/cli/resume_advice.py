@@ -256,7 +256,9 @@ def _details(matrix: Matrix, more: More, unverified: Collection[str]) -> list[st
             for each in matrix.conditions
             if each.id in more.missing
         ]
-        still = f"Blocks still to run (minimum {matrix.repeat.least}): {listed(missing)}"
+        shown = listed(missing)
+        more_ = f" {matrix.place}s" if shown.endswith(" more") else ""
+        still = f"Blocks still to run (minimum {matrix.repeat.least}): {shown}{more_}"
         doubtful = names([each for each in more.missing if each in unverified])
         them = names([each for each in more.missing if each not in unverified]) if doubtful else "them"
         but = f", but hardly {doubtful}, where most trials were not verified" if doubtful else ""

@@ -10,7 +10,7 @@ from headwind.arm import ARM_NAME, BROWSER_CONNECTIONS, Protocol
 from headwind.format import enumerated
 from headwind.matrix.levels import Path
 from headwind.matrix.mistakes import MissingKey, Slip, UnknownKey, value_at
-from headwind.matrix.servers import OF_SERVERS
+from headwind.matrix.servers import OF_SERVERS, is_image, name_of_image
 from headwind.matrix.shapes import PROTOCOLS, of_each, shown
 from headwind.matrix.spelling import nearest, synonym
 from headwind.matrix.units import harmless, listed, quoted
@@ -117,11 +117,13 @@ def _of_servers(path: tuple[str | int, ...], written: Any, tree: Mapping[str, An
     if path == ("server",) and written in list(Windows):
         return f"it belongs in `settings`: settings: {{server: {written}}}"
     if path == ("server",):
-        arms = f"{{h2-{written}: {{protocol: h2, server: {harmless(written)}}}}}"
         if not isinstance(written, str):
             return ""
         own = tree.get("servers")
-        if written in SERVERS or (isinstance(own, dict) and written in own):
+        is_known = written in SERVERS or (isinstance(own, dict) and written in own)
+        name = harmless(written) if is_known else name_of_image(written)
+        arms = f"{{h2-{name}: {{protocol: h2, server: {name}}}}}"
+        if is_known:
             return f"a server is an arm's: arms: {arms}"
         return f"the lab has {enumerated(SERVERS)}; another one is {_own_image(written, 'h2')} and arms: {arms}"
     words = written if isinstance(written, list) else re.split(r"[\s,]+", written) if isinstance(written, str) else []
@@ -142,8 +144,9 @@ def _of_servers(path: tuple[str | int, ...], written: Any, tree: Mapping[str, An
 
 
 def _own_image(name: str, protocol: str) -> str:
-    """How to give the lab the user's own server under this name."""
-    return f"your own image: servers: {{{harmless(name)}: {{image: IMAGE, protocols: [{protocol}]}}}}"
+    """How to give the lab the user's own server of this name or image."""
+    image = name if is_image(name) and re.search("[/:]", name) else "IMAGE"
+    return f"your own image: servers: {{{name_of_image(name)}: {{image: {image}, protocols: [{protocol}]}}}}"
 
 
 def _of_server(written: str, spoken: str, hint: str, tree: Mapping[str, Any]) -> str:
@@ -162,7 +165,8 @@ def _of_server(written: str, spoken: str, hint: str, tree: Mapping[str, Any]) ->
         return f"an image is a server under a name: servers: {shown(server)}, and here `server: my-app`"
     if (near := nearest(written, [*SERVERS])) and not SERVERS[near].speaks(Protocol(spoken)):
         hint = listed([name for name in (*SERVERS, *own) if name in own or SERVERS[name].speaks(Protocol(spoken))])
-    return f"{hint}; another one is {_own_image(written, spoken)}"
+    here = "" if (name := name_of_image(written)) == written else f", and here `server: {name}`"
+    return f"{hint}; another one is {_own_image(written, spoken)}{here}"
 
 
 def _of_entry(slip: Slip, name: str, arm: Any, tree: Mapping[str, Any]) -> str:
@@ -322,11 +326,13 @@ def _of_protocol(written: str, tree: Mapping[str, Any]) -> str:
     if over := _over(written):
         is_there = written.casefold() in UNENCRYPTED and written.casefold()[:-1] in tree["protocols"]
         return f"remove it: {TLS}" if is_there else over
-    if isinstance(arms, dict) and written in arms:
-        return f"{quoted(written)} is already one of the `arms`: remove it here"
-    if not (parts := _split(written)):
+    name = written if _split(written) else re.sub(r"[\s+/_:]+", "-", written.casefold())
+    if isinstance(arms, dict) and name in arms:
+        return f"{quoted(name)} is already one of the `arms`: remove it here"
+    parts = _split(name)
+    if not parts or (name != written and not _override(*parts, tree) and parts[1] not in TCP_CONGESTION):
         return ""
-    arm = f"{{{written}: {_pair(*parts, tree)}}}{_rest(*parts, tree)}"
+    arm = f"{{{name}: {_pair(*parts, tree)}}}{_rest(*parts, tree)}"
     return f"a protocol with overrides is an arm: remove it here, and write arms: {arm}"
 
 

@@ -30,7 +30,7 @@ from headwind.matrix.shapes import DOWN, UP, YES, shown, takes
 from headwind.matrix.spelling import form, nearest, respelt, synonym
 from headwind.matrix.spelt_out import ROUND_TRIPS, as_rate, half, of_directions, of_spelt_out, two_rates
 from headwind.matrix.sweep import DIRECTIONS, SWEPT, as_list, as_range, in_a_row
-from headwind.matrix.units import RATE, RATIO, SIZE, TIME, Mistake, Unit, quoted, with_unit
+from headwind.matrix.units import RATE, RATIO, SIZE, TIME, Mistake, Unit, is_number, quoted, with_unit
 from headwind.matrix.wording import NUMBER
 from impair.profile import FRAME_BYTES, Rebind
 from impair.queues import KINDS
@@ -41,7 +41,7 @@ PARTNERS = {  # of a key: another one that it needs, and an example of a value
     "queue": ("rate", "10mbit"),
 }  # fmt: skip
 IN_PROFILE = 3  # steps: `profiles`, the name, the key
-_TWO = re.compile(rf"({NUMBER}[a-z%]+)\s*(?:\s|\u00b1|\+/?-)\s*(?:correlation )?({NUMBER}[a-z%]+)")
+_TWO = re.compile(rf"(?:random )?({NUMBER}[a-z%]+)\s*(?:\s|\u00b1|\+/?-)\s*(?:correlation )?({NUMBER}[a-z%]+)")
 _RANGE = re.compile(rf"({NUMBER}) ?([a-z]*) ?(?:-|to|\.\.+|\u2013) ?({NUMBER}) ?(ns|us|ms|s)")
 _SPAN = re.compile(rf"({NUMBER}) ?([a-z%]*) ?(?:-|to|\.\.+|\u2013) ?({NUMBER}) ?([a-z%]+)")
 _BURSTY = re.compile(rf"(?:ge|ge?model|gilbert\S*|bursty?|bursts)((?:[ ,]+{NUMBER}%){{0,4}})")
@@ -94,6 +94,7 @@ def of_other_tools(path: Sequence[str | int], value: Any, beside: Mapping[str, A
     is_profile = not inside and path[1] != "at"
     if (
         found := _of_outage(path, key, value)
+        or _of_toxics(key, value, inside)
         or _of_bit_errors(key, value)
         or (_of_moment(key, value, beside) if is_profile else "")
         or (beside_a_preset(beside) if not inside and "preset" in beside else "")
@@ -195,6 +196,24 @@ def _moments(entry: Mapping[str, Any], *, is_first: bool) -> Iterator[str]:
     yield f"{begin}: {shown({} if is_end else inside)}"
     if len(times) > 1:
         yield f"{end}: {{}}"
+
+
+def _of_toxics(key: str, value: Any, inside: Sequence[str | int]) -> str:
+    """Hint for a list of toxiproxy's toxics, of which those for latency and bandwidth have keys; empty for others."""
+    if form(key) != "toxic":
+        return ""
+    found = dict[str, dict[str, str]]()
+    for each in [toxic for toxic in (value if isinstance(value, list) else [value]) if isinstance(toxic, dict)]:
+        keys = {**each, **own} if isinstance(own := each.get("attributes"), dict) else each
+        side = found.setdefault(_direction(str(keys.get("stream"))) or "downlink", {})
+        if keys.get("type") == "bandwidth" and is_number(rate := keys.get("rate")):
+            side["rate"] = f"{8 * Decimal(str(rate)):f}kbit"
+        elif keys.get("type") == "latency":
+            side |= {name: f"{ms}ms" for name, other in (("delay", "latency"), ("jitter", "jitter"))
+                     if is_number(ms := keys.get(other)) and ms != "0"}  # fmt: skip
+    sides = {side: keys for side, keys in found.items() if keys} or {"downlink": {"delay": "300ms"}}
+    written = {key: each for keys in sides.values() for key, each in keys.items()} if inside else sides
+    return f"write each toxic as a key of a direction, such as {shown(written)[1:-1]}"
 
 
 def _of_bit_errors(key: str, value: Any) -> str:
@@ -407,6 +426,8 @@ def of_two_values(path: Sequence[str | int], value: Any) -> str:
         return found
     if path[-1] == "delay" and isinstance(value, dict | str) and (found := _in_a_delay(path, value)):
         return found
+    if path[-1] == "jitter" and isinstance(value, str) and _RANGE.fullmatch(value):
+        return _of_spread(value)
     if path[1:] and (swept := _of_values(path[-2], value)):
         return swept
     if not isinstance(value, str):
@@ -425,7 +446,8 @@ def _with_correlation(path: Sequence[str | int], value: str) -> str:
     key = next((each for each in ("loss", "duplicate", "corrupt", "reorder") if each in path[-2:]), "")
     if not found or not key:
         return ""
-    return correlated(found[1]) if key == "loss" else f"did you mean `{key}: {found[1]}`? {NO_CORRELATION}"
+    note = correlated(found[1]) if key == "loss" else NO_CORRELATION
+    return f"did you mean `{key}: {found[1]}`? {note}"
 
 
 def _in_a_delay(path: Sequence[str | int], value: Mapping[str, Any] | str) -> str:

@@ -37,6 +37,7 @@ class Row:
     words: str
     answer: str
     groups: tuple[str, ...] = ("", "workloads", "arms", "servers")
+    further: str = _BESIDE  # words that such a key may have as well
 
 
 ROWS = (
@@ -46,7 +47,13 @@ ROWS = (
         "{kind: ttfb, session: resumed} measures the handshake of a resumed session"),
     Row("method verb post put body payload data upload header agent cookie auth authorization query",
         "every request is a GET with the client's own headers and without a body; `path` or `size` is what it fetches"),
-    Row("video streaming player dash hls bitrate websocket ws sse grpc webrtc socket",
+    Row("websocket ws sse sent eventsource grpc webrtc webtransport socket",
+        "not measured: every request is a GET without a body and gets one answer; {kind: streams, streams: 20, "
+        "size: 100kB} is the nearest to many messages over one connection", _ENTRIES, "server event streaming"),
+    Row("poll longpoll polling longpolling comet",
+        "not measured; {kind: objects, requests: 1, size: 1kB, server_delay: 5s} is the nearest to one poll: "
+        "`server_delay` is the wait before an answer, at most 5s", _ENTRIES, "long http"),
+    Row("video streaming player dash hls bitrate",
         "the lab fetches objects and pages; {kind: transfer, size: 2MB} is the nearest to a segment of a video",
         _ENTRIES),
     Row("stage ramp up rampup", "there are no ramps: `connections` is the same for the whole trial; a network that "
@@ -124,7 +131,7 @@ def answer(key: str, group: str) -> str:
     words = {*form(in_words(key)).split()}
     for row in ROWS:
         own = {*form(row.words).split()}
-        if group in row.groups and words & own and words <= own | {*form(_BESIDE).split()}:
+        if group in row.groups and words & own and words <= own | {*form(row.further).split()}:
             return row.answer
     return ""
 

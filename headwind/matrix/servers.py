@@ -44,10 +44,8 @@ def server_name(value: Any) -> str:
     if text in NOT_ALLOWED:
         raise Mistake(f"{quoted(text)} is a name that every testbed has", "another name, such as `my-app`")
     if not _NAME.fullmatch(text) or len(text) > LONGEST_NAME:
-        near = re.sub(r"[^a-z0-9]+", "-", text.casefold()).strip("-")[:LONGEST_NAME].rstrip("-")
-        meant = (
-            f"did you mean {quoted(near)}? " if near and near != text and near not in (*SERVERS, *NOT_ALLOWED) else ""
-        )
+        near = _as_name(text)
+        meant = f"did you mean {quoted(near)}? " if near and near != text else ""
         raise Mistake(
             f"{quoted(text)} cannot be the name of a server",
             f"{meant}small letters, digits and dashes, such as `my-app`; at most {LONGEST_NAME} characters",
@@ -55,9 +53,25 @@ def server_name(value: Any) -> str:
     return text
 
 
+def _as_name(text: str) -> str:
+    """Name of a server that a text becomes with dashes in place of other characters; empty if it is not allowed."""
+    near = re.sub(r"[^a-z0-9]+", "-", text.casefold()).strip("-")[:LONGEST_NAME].rstrip("-")
+    return "" if near in (*SERVERS, *NOT_ALLOWED) else near
+
+
+def name_of_image(image: str) -> str:
+    """Name for a server with this image: `nginx-1-27` for `nginx:1.27`."""
+    return _as_name(image.rpartition("/")[2]) or "my-app"
+
+
+def is_image(text: str) -> bool:
+    """True for what Docker takes as the name of an image."""
+    return _IMAGE.fullmatch(text) is not None and len(text) <= LONGEST_IMAGE
+
+
 def _image(value: Any) -> str:
     text = scalar(value, "`my/app:1.2`")
-    if _IMAGE.fullmatch(text) and len(text) <= LONGEST_IMAGE:
+    if is_image(text):
         return text
     folder, _, last = text.rpartition("/")
     near = "/".join([*filter(None, [folder]), last.partition(":")[0]]).casefold() + "".join(last.partition(":")[1:])

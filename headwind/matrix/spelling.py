@@ -72,6 +72,15 @@ SYNONYMS = {  # other names of a key or a kind, by form; a round trip is twice a
     "wlan": "browser-wifi", "fi wi": "browser-wifi",
     "0 rtt": "early", "0rtt": "early", "zero rtt": "early", "data early": "early", "full": "new", "cold": "new",
     "first": "new", "warm": "resumed", "psk": "resumed", "ticket": "resumed", "resumption": "resumed",
+} | {  # German and French
+    word: english for english, words in {
+        "profiles preset": "netzwerk netzwerke netz netze r\u00e9seau r\u00e9seaux reseau reseaux",
+        "objects requests streams": "objekt objekte objet",  # codespell:ignore objekt,objet
+        "requests streams": "anfrage anfragen requ\u00eate requete", "requests steps streams flows": "anzahl nombre",
+        "size": "gr\u00f6sse groesse taille", "delay": "latenz latence", "loss": "paketverlust",
+        "connections": "verbindung verbindungen connexion",  # codespell:ignore connexion
+        "repeat": "wiederholung wiederholungen r\u00e9p\u00e9tition", "conditions": "bedingungen",
+    }.items() for word in words.split()
 } | {written.format(version): f"h{version}" for version in "123" for written in ("http{}", "{} http")}  # fmt: skip
 _PERCENTILE = re.compile(r"(?<![^\W_])p(\d{2})(?!\d)")  # the 90 of `request_p90_s`
 _ROWS = ("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm,.")  # each half a key further right than the one above

@@ -12,7 +12,7 @@ from headwind.matrix.nowhere import CPU_NOT_SLOWED
 from headwind.matrix.shapes import shown
 from headwind.matrix.spelling import form, has_word, in_words, respelt, synonym
 from headwind.matrix.sweep import DIRECTIONS
-from headwind.matrix.units import LEAST_KBIT, MEGA, TIME, USUAL_UNITS, Mistake, is_number, with_unit
+from headwind.matrix.units import LEAST_KBIT, MEGA, TIME, USUAL_UNITS, Mistake, is_number, quoted, with_unit
 from headwind.matrix.wording import NUMBER
 
 UNITS = {  # in other tools' names of keys, such as `delay_ms` and `throughputKbps`, by form
@@ -26,6 +26,7 @@ LEAST_LINE = 56  # kbit/s: a smaller number is in mbit/s
 TOGETHER = "in place of these keys"
 ONE_WAY = "a delay is one way, half of a round trip"
 BANDWIDTHS = {"in": "downlink", "out": "uplink"}  # in WebPageTest's `bwIn` and `bwOut`
+COMCASTS = "bw target"  # in kbit/s
 CHROMES = {"download", "upload"}  # in Chrome's names, alone or with `throughput`
 _TWO_RATES = re.compile(rf"({NUMBER}) ?([a-z]*) ?/ ?({NUMBER}) ?([a-z]+)", re.IGNORECASE)
 _BITS = re.compile(rf"({NUMBER}) ?([kmgKMG])([bB]ps|[bB]/s|[bB]its?/s|[bB]it)")
@@ -115,7 +116,11 @@ def of_spelt_out(key: str, value: Any, inside: Sequence[str | int], neighbours: 
     keys: dict[str, Any] = {own: half(written) if is_trip else written}
     for side in sides or ([] if inside else ["downlink" if _is_one_way(key, own) else "both"]):
         keys = {side: keys}
-    return f"did you mean {shown(keys)[1:-1]}?{note}"
+    text = shown(keys)[1:-1]
+    if own == "rate" and is_number(value) and not (sides or units) and form(key) != COMCASTS and Decimal(value) < MEGA:
+        other = text.replace("mbit", "kbit") if "mbit" in text else text.replace("kbit", "mbit")
+        return f"{quoted(value)} has no unit: write `{text}` or `{other}`"
+    return f"did you mean {text}?{note}"
 
 
 def names_directions(keys: Iterable[str]) -> bool:
@@ -193,6 +198,8 @@ def _rate(key: str, value: Any, neighbours: Mapping[str, Any]) -> str:
     rate = as_rate(value)
     if not rate or not is_number(value):
         return rate
+    if form(key) == COMCASTS:
+        return f"{value}kbit"
     lines = [Decimal(str(each)) for name, each in neighbours.items() if _parts(name)[0] and is_number(each)]
     most = max(lines, default=Decimal(0))
     is_chromes = "Chrome" in _tools([key]) and (most >= LEAST_KBIT or "latency" in map(form, neighbours))
@@ -211,6 +218,8 @@ def _written(key: str, value: Any, neighbours: Mapping[str, Any]) -> tuple[Any, 
     if sides and name == "throughput":
         return f"{Decimal(value) * 8 / 1000:f}kbit", " a throughput of Chrome's is in bytes per second"
     written = _rate(key, value, neighbours) if own == "rate" else with_unit(own, value)
+    if form(key) == COMCASTS:
+        return written, " target-bw of comcast is in kbit per second"
     return written, _taken(value, written)
 
 
@@ -219,4 +228,4 @@ def _taken(value: Any, written: str) -> str:
     is_added = is_number(value) and written != value
     if is_number(value) and written == value:
         return f" its unit is missing: {value}% or {(Decimal(value) * 100).normalize():f}%"
-    return f" a number without a unit is taken for {written.removeprefix(value)}" if is_added else ""
+    return f" its unit is missing: {written.removeprefix(value)} is a guess" if is_added else ""

@@ -110,7 +110,7 @@ def meant(text: str, allowed: list[str]) -> str:
 
 def _joined_words(text: str, allowed: list[str]) -> list[str]:
     """Words `h2` and `h3` of `h2 h3`; empty if the parts are not allowed words."""
-    words = [word for word in re.split(r"[\s;+&|,.\uff0c\u3001]+", text[: 2 * LONGEST_WORD]) if word != "and"]
+    words = [word for word in re.split(r"[\s;+&|/,.\uff0c\u3001]+", text[: 2 * LONGEST_WORD]) if word != "and"]
     return words if len(words) > 1 and set(words) <= set(allowed) else []
 
 

@@ -21,7 +21,7 @@ from headwind.model import Condition, Matrix, Result, slowed
 from headwind.plan.capacity import profiles_of
 from headwind.plan.forecast import OVERHEAD_S, Forecast, block_seconds
 from headwind.proof.expectation import Expectation
-from headwind.proof.spans import ended_early
+from headwind.proof.spans import earlier_moment, ended_early, has_unmeasured_connection
 from headwind.settings import SHIPPED_STREAM_BYTES, Settings, Windows
 from headwind.verdicts.congestion import confounded, control_of
 from headwind.workloads.h2load import IDLE_S, H2load
@@ -38,6 +38,7 @@ from impair.profile import (
     Steps,
 )
 from impair.queues import Fifo
+from servers.objects import size_of
 
 IN_ORDER = "With a rate of netem, jitter keeps packets in order: a late one delays those sent right after it"
 REORDERING = (
@@ -69,7 +70,7 @@ def notes_of(matrix: Matrix) -> list[str]:
     found = (
         *_reordering(matrix), *_lasting(matrix), *_returning(matrix), *_outages(matrix), *_overwritten(matrix),
         *_full_of_acks(matrix), *_left_out(matrix), *_unchecked(matrix), *confounded(matrix), *_unlike(matrix),
-        *_pipelining(matrix), *_raised_windows(matrix),
+        *_pipelining(matrix), *_raised_windows(matrix), *_unmeasured(matrix), *_lacking(matrix),
     )  # fmt: skip
     return [f"note: {sentence}" for sentence in found]
 
@@ -126,6 +127,36 @@ def _raised_windows(matrix: Matrix) -> Iterator[str]:
             f"nginx as installed sends at most {SHIPPED_STREAM_BYTES >> 10} KB per round trip on a stream of HTTP/3, "
             f"which would slow it down in {quoted(name)}{others}; the lab's has larger windows (docs/windows.md). "
             "To measure both, add an arm `h3-as-shipped: {protocol: h3, settings: {server: as-shipped}}`"
+        )
+
+
+def _unmeasured(matrix: Matrix) -> Iterator[str]:
+    """A note on changes that may fall into the first of two connections, which is not measured."""
+    found = [
+        each for each in matrix.conditions if has_unmeasured_connection(each.workload) and _moments_s(each.profile)
+    ]
+    if found:
+        names = enumerated(dict.fromkeys(quoted(each.profile.name) for each in found))
+        loads = enumerated(dict.fromkeys(quoted(each.workload.name) for each in found))
+        yield (
+            f"a trial of {loads} has two connections, and only the second is measured: changes of {names} may fall "
+            "into the first. Measure them with `kind: transfer` and `judge: [ttfb_s]`, and `kind: ttfb` over networks "
+            "that do not change"
+        )
+
+
+def _lacking(matrix: Matrix) -> Iterator[str]:
+    """A note on paths that only the user's own servers can have, and that arms on servers of the lab request too."""
+    found = dict[str, dict[str, None]]()  # path -> names of arms
+    for workload in dict.fromkeys(each.workload for each in matrix.conditions if not each.workload.files):
+        for arm in (arm for arm in matrix.arms if not arm.server.program):
+            for path in arm.workload(workload).object_paths():
+                if size_of(path) is None:
+                    found.setdefault(path, {})[arm_name(arm)] = None
+    for path, names in found.items():
+        yield (
+            f"the lab's servers have no object at {quoted(path)}, so all requests of {enumerated(names)} for it will "
+            "fail (status 404): use a path such as `/10k`, or compare your own servers only"
         )
 
 
@@ -474,7 +505,7 @@ def changes_missed(matrix: Matrix, forecast: Forecast, earlier: Iterable[Result]
         )
         yield (
             f"note: {quoted(matrix.name_of(condition))} does not change before {setting('at_s', min(moments_s))}, and "
-            f"{ended}: then nothing can be sure there; write an earlier moment or a larger workload"
+            f"{ended}: then nothing can be sure there; {earlier_moment(condition.workload)}"
         )
 
 

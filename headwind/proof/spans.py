@@ -12,7 +12,7 @@ from dataclasses import fields
 
 from headwind.arm import Arm
 from headwind.format import counted, listed, measured, setting
-from headwind.metric import Losses
+from headwind.metric import Losses, Workload
 from headwind.model import DATA_OUTCOMES, Check, Outcome, Result
 from headwind.proof.decisions import check_decisions
 from headwind.proof.evidence import CHANGE, REBIND, Evidence, Span, Stretch
@@ -164,6 +164,18 @@ def unchanged_warnings(profile: Profile, evidence: Evidence) -> Iterator[str]:
         yield f"{UNCHANGED}: the client had ended by {setting('at_s', first_s)}"
     if profile.rebinding and REBIND not in made:
         yield f"{UNMOVED}: the client had ended by {setting('at_s', profile.rebinding.at_s)}"
+
+
+def earlier_moment(workload: Workload) -> str:
+    """Advice for trials that end before their network changes."""
+    if has_unmeasured_connection(workload):
+        return "use `kind: transfer` and an earlier moment (that of `ttfb` may fall into its unmeasured connection)"
+    return "write an earlier moment or a larger workload"
+
+
+def has_unmeasured_connection(workload: Workload) -> bool:
+    """True if changes may fall into an unmeasured connection: the first of `ttfb`. A page's first visit meets none."""
+    return workload.resumes and not workload.browser
 
 
 def is_unchanged(warnings: Sequence[str]) -> bool:

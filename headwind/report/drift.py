@@ -11,6 +11,7 @@ from headwind.format import duration, measured, setting
 from headwind.model import Result
 from headwind.observed import observed
 from headwind.run.data import RunData
+from impair.profile import Direction, Spells
 
 SLICES = 10  # number of slices of a run
 DRIFT_RATIO = 0.1  # a smaller drift is not reported
@@ -24,10 +25,12 @@ def drift_text(data: RunData, usual: Mapping[Key, float]) -> str:
 
     It gives their times as the axis of the timeline does, from the start of the first attempt.
     """
-    times = [(result.started_at, result.trial.arm, relative) for result in data.latest
+    steady = [result for result in data.latest if not _has_spells(result)]
+    times = [(result.started_at, result.trial.arm, relative) for result in steady
             if result.started_at and (relative := relative_time(result, usual))]  # fmt: skip
+    without = " without spells" if len(steady) < len(data.latest) else ""
     if len(times) < SLICES * FEWEST_TYPICAL:
-        return "Too few trials to see a drift."
+        return f"Too few trials{without} to see a drift."
     start = min(at for at, _, _ in times)
     width = (max(at for at, _, _ in times) - start) / SLICES or 1.0
     slices: dict[int, list[tuple[Arm, float]]] = {}
@@ -39,25 +42,32 @@ def drift_text(data: RunData, usual: Mapping[Key, float]) -> str:
     if abs(math.log(middles[worst])) < math.log1p(DRIFT_RATIO):
         limit = setting("drift_ratio", DRIFT_RATIO)
         return (
-            "Over all networks together (single ones: see the warnings), times did not drift: their median in "
-            f"{'each tenth' if len(middles) == SLICES else f'the {len(middles)} tenths with enough trials'} of the run "
-            f"was within {limit} of the whole run's."
+            f"Over all networks{without} together (single ones: see the warnings), times did not drift: their median "
+            f"in {'each tenth' if len(middles) == SLICES else f'the {len(middles)} tenths with enough trials'} of the "
+            f"run was within {limit} of the whole run's."
         )
     origin = min(result.started_at for result in data.results if result.started_at)
     begin_s = start - origin + worst * width
     when = f"from {duration(begin_s)} to {duration(begin_s + width)} after the start"
-    return f"In the tenth of the run that deviates most, {when}, {_deviation(slices[worst], middles[worst])}."
+    return f"In the tenth of the run that deviates most, {when}, {_deviation(slices[worst], middles[worst], without)}."
 
 
-def _deviation(part: Sequence[tuple[Arm, float]], middle: float) -> str:
-    """Text on a slice: `trials of all protocols took 24.0 % longer than usual`."""
+def _has_spells(result: Result) -> bool:
+    """True if a bad spell can slow all trials of a block down: they say nothing about the machine."""
+    profile = result.trial.block.condition.profile
+    return any(isinstance(profile.changes(direction), Spells) for direction in Direction)
+
+
+def _deviation(part: Sequence[tuple[Arm, float]], middle: float, without: str) -> str:
+    """Text on a slice: `trials, over all protocols together, took 24.0 % longer than usual`."""
     of_arms: dict[Arm, list[float]] = {}
     for arm, relative in part:
         of_arms.setdefault(arm, []).append(relative)
     together = len({statistics.median(values) > 1 for values in of_arms.values()}) == 1
     verb = "longer" if middle > 1 else "less"
-    who = "all protocols" if together else "some protocols"
-    return f"trials of {who} took {measured('drift_ratio', abs(middle - 1))} {verb} than usual"
+    but = "" if together else " (but not those of every protocol)"
+    by = measured("drift_ratio", abs(middle - 1))
+    return f"trials{without}, over all protocols together, took {by} {verb} than usual{but}"
 
 
 def usual_times(data: RunData) -> dict[Key, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from headwind.arm import Protocol
@@ -55,7 +56,10 @@ def _blocks(data: RunData) -> Iterator[str]:
         f"network{seeded}, in an order that changes from block to block. Seed of the run: {matrix.seed}."
     )
     if len(data.lanes) > 1:
-        yield f"Blocks ran in parallel on {len(data.lanes)} separate testbeds, the trials of each on the same one."
+        parallel = [bool(result.place.beside) for result in data.latest]
+        some = "Blocks" if 2 * sum(parallel) > len(parallel) else "Some blocks"
+        ran = f"{some} ran in parallel" if any(parallel) else "Blocks ran one at a time"
+        yield f"{ran} on {len(data.lanes)} separate testbeds, the trials of each on the same one."
 
 
 def _impairment(data: RunData) -> str:
@@ -147,7 +151,14 @@ def _verdicts(data: RunData) -> Iterator[tuple[str, str]]:
             f"time{limit}. The intervals hold at any stopping time (they are anytime-valid), so this does not raise "
             "the share of false verdicts, but it pushes the medians of the ratios slightly away from 1."
         )
-        yield "Order of blocks", order
+        few = f"No condition has more blocks than the minimum of {repeat.least}{limit}."
+        yield "Order of blocks", order if data.searched or _is_beyond_minimum(data) else few
+
+
+def _is_beyond_minimum(data: RunData) -> bool:
+    """True if a condition has more blocks than the minimum, so that its results decided on their number."""
+    blocks = {(result.trial.block.condition.id, result.trial.block.index) for result in data.latest}
+    return max(Counter(name for name, _ in blocks).values(), default=0) > data.matrix.repeat.least
 
 
 def _budgets(data: RunData) -> str:

@@ -155,10 +155,19 @@ def network(profile: Profile, *, both_ways: bool) -> dict[str, list[str]]:
     `both_ways` puts the direction's arrow before each text; otherwise all texts are about the downlink.
     """
     cells: dict[str, list[str]] = {column: [] for column in COLUMNS}
-    for direction, arrow in ARROWS.items():
-        for column, text in _link_cells(_shortened(network_settings(profile, direction))).items():
+    settings = {arrow: _shortened(network_settings(profile, direction)) for direction, arrow in ARROWS.items()}
+    down, up = ({key: text for key, text in each.items() if _is_of_changes(key)} for each in settings.values())
+    if down and down == up:  # the same in both directions: once
+        settings = {arrow: {key: each[key] for key in each if key not in down} for arrow, each in settings.items()}
+        settings["".join(ARROWS.values())] = down
+    for arrow, each in settings.items():
+        for column, text in _link_cells(each).items():
             cells[column].append(f"{arrow} {text}" if both_ways else text)
     return cells
+
+
+def _is_of_changes(key: str) -> bool:
+    return key.startswith("at ") or key in ("changes", "every", "clock", "spells")
 
 
 def _shortened(settings: Mapping[str, str]) -> dict[str, str]:

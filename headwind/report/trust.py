@@ -18,7 +18,7 @@ from headwind.metric import BUSY, STEAL
 from headwind.model import Condition, Matrix, Result
 from headwind.proof.attempts import is_unproven
 from headwind.proof.processors import ALONE_SHARE, MOST_STEAL
-from headwind.proof.spans import early_by_arm, met_bad_spell
+from headwind.proof.spans import earlier_moment, early_by_arm, met_bad_spell
 from headwind.report.row_text import named
 from headwind.report.times_table import by_arm
 from headwind.report.verdicts import dependence_text
@@ -151,7 +151,7 @@ def _unmet(data: RunData) -> Iterator[str]:
     for condition in data.matrix.conditions:
         if early := data.unchanged.get(condition.id):
             name = data.matrix.name_of(condition)
-            yield f"in {name}, {early}: for a new run, write an earlier moment or a larger workload"
+            yield f"in {name}, {early}: for a new run, {earlier_moment(condition.workload)}"
         elif unequal := _early_arms(data.matrix.name_of(condition), arms_early.get(condition.id, {})):
             yield unequal
         if excluded := data.milder.get(condition.id):
@@ -242,7 +242,7 @@ def _machine(data: RunData) -> Iterator[str]:
         its = "its" if len(names) == 1 else "their"
         yield f"CPUs limit {named(names)}, and several testbeds lengthen {its} times: measure with `LANES=1`"
     if others := data.environment.get(OTHER_LABS):
-        yield f"{counted(len(others), 'other Headwind run')} used this machine during this run: {SHARED}"
+        yield f"at least {counted(len(others), 'other Headwind run')} used this machine during this run: {SHARED}"
     stolen = [result.metrics[STEAL.key] for result in data.latest if STEAL.key in result.metrics]
     if stolen and (share := statistics.fmean(stolen)) > MOST_STEAL:
         yield f"{100 * share:.0f} % CPU steal: so much of the CPUs the hypervisor gave to others"

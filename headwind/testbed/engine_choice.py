@@ -25,7 +25,7 @@ NO_NETEM = "no netem"
 NO_SEEDS = "no seeds (new in 6.6): a run cannot be repeated packet by packet"
 NO_COUNTERS = "no counter of reordering (new in 7.2), and probes cannot verify one this rare or this short"
 MODPROBE = (
-    "`modprobe sch_netem` helps if the kernel has it as a module, which some distributions package separately "
+    "`modprobe sch_netem` enables it if the kernel has it as a module, which some distributions package separately "
     "(Ubuntu: linux-modules-extra-$(uname -r); Fedora and RHEL: kernel-modules-extra)"
 )
 
@@ -53,7 +53,7 @@ class Choice:
     def hint(self) -> str:
         """The way to use the faster engine, if the user-mode kernel was taken for want of netem; empty otherwise."""
         return (
-            f"The other engine, `kernel`, is faster: {MODPROBE}"
+            f"The other engine, `kernel`, is faster; {MODPROBE}"
             if self.engine is UML and NO_NETEM in self.reason
             else ""
         )

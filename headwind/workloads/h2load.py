@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
-from headwind.format import counted
+from headwind.format import counted, enumerated
 from headwind.matrix import values
 from headwind.matrix.keys import key
 from headwind.matrix.mistakes import Slip, Slips, raise_any
@@ -120,9 +120,12 @@ class H2load(Workload):
         return ""
 
     def shortfall(self, answer: Mapping[str, Any]) -> str:
-        """Number of failed requests as a text; empty if every request succeeded."""
+        """Number of failed requests and their statuses as a text; empty if every request succeeded."""
         missing = self.requests - self.answered(answer)
-        return f"{missing} of {self.requests} requests failed" if missing > 0 else ""
+        statuses = (answer.get("samples") or {}).get("request_status", ())
+        refused = [str(status) for status in sorted({*statuses}) if status >= 400]  # -1: the stream failed
+        why = f": status {enumerated(refused)}" if refused else ""
+        return f"{missing} of {self.requests} requests failed{why}" if missing > 0 else ""
 
     def answered(self, answer: Mapping[str, Any]) -> int:
         """Number of requests that succeeded."""

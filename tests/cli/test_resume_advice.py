@@ -103,6 +103,16 @@ def test_a_budget_that_is_too_short_for_the_minimum_is_not_repeated(tmp_path: Pa
     assert command.endswith(" --budget 8min")
 
 
+def test_further_conditions_of_a_list_are_not_taken_for_blocks(tmp_path: Path) -> None:
+    """`hotel/thumbnails 7 and 2 more` was read as two more blocks."""
+    profiles = [replace(fake.PROFILES[0], name=f"n{number}") for number in range(8)]
+    matrix = fake.example_matrix(*profiles, repeat=Repetition(9, 60, budget_s=240.0))
+    results = [fake.ok(trial, 1.0) for trial in fake.trials_of(replace(matrix, repeat=Repetition.fixed(2)))]
+    with fake.recorded(tmp_path, matrix, results) as run:
+        (line,) = [line for line in how_to_resume(run, RunData.of(run)) if "Blocks still to run" in line]
+    assert "n5 7 and 2 more networks; " in line
+
+
 def test_the_proposed_budget_is_enough_on_the_lanes_that_it_will_have(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

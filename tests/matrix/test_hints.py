@@ -407,5 +407,5 @@ def test_no_place_in_a_list_is_named_like_a_key(tmp_path: Path) -> None:
 def test_a_rate_without_unit_is_named_under_a_misspelt_direction_as_well(tmp_path: Path) -> None:
     text = MINIMAL.replace("{}", "{down: 12000}", 1)
     assert [each.hint for each in refusal(text, tmp_path).complaints] == [
-        "did you mean downlink: {rate: 12000kbit}? a number without a unit is taken for kbit"
+        "did you mean downlink: {rate: 12000kbit}? its unit is missing: kbit is a guess"
     ]

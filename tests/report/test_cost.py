@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 from headwind.arm import H1, H2, H3, Arm
-from headwind.model import Result
+from headwind.model import Condition, Result
 from headwind.report import RunData, render
 from headwind.report.drift import drift_text, usual_times
 from headwind.report.html.page import FIRST_FACTS, first_facts, ratio_to_clean
 from headwind.report.times_table import summary_table
+from impair.profile import Link, Loss, Spells
 from tests.fake import ENVIRONMENT, PROFILES, STARTED_AT, example_matrix, lab_error, timeout, trials_of
 from tests.golden.runs import RUNS, Golden, shaken, took
 from tests.pages import parse, section, words
@@ -90,8 +91,8 @@ def drifting(slower: dict[Arm, float]) -> RunData:
             {H1: 1.0, H2: 1.0, H3: 1.0},
             "times did not drift: their median in each tenth of the run was within ",
         ),
-        ({H1: 1.5, H2: 1.5, H3: 1.5}, ", trials of all protocols took 50.1 % longer than "),
-        ({H1: 1.5, H2: 1.5, H3: 0.9}, ", trials of some protocols took 50.0 % longer than "),
+        ({H1: 1.5, H2: 1.5, H3: 1.5}, ", trials, over all protocols together, took 50.1 % longer than usual."),
+        ({H1: 1.5, H2: 1.5, H3: 0.9}, " took 50.0 % longer than usual (but not those of every protocol)."),
     ],
 )
 def test_drift_is_told_in_words(slower: dict[Arm, float], said: str) -> None:
@@ -102,7 +103,7 @@ def test_drift_is_told_in_words(slower: dict[Arm, float], said: str) -> None:
 def test_the_tenth_that_deviates_is_named_by_its_time_on_the_axis_of_the_timeline() -> None:
     """180 trials, one every 10 s; before them an attempt that failed, where the timeline begins."""
     data = drifting({H1: 1.5, H2: 1.5, H3: 1.5})
-    said = "In the tenth of the run that deviates most, from 26 min 51 s to 29 min 50 s after the start, trials of all "
+    said = "In the tenth of the run that deviates most, from 26 min 51 s to 29 min 50 s after the start, trials, "
     assert drift_text(data, usual_times(data)).startswith(said)
     first = min(data.results, key=lambda result: result.started_at)
     early = replace(lab_error(first.trial), started_at=STARTED_AT - 60)
@@ -110,6 +111,20 @@ def test_the_tenth_that_deviates_is_named_by_its_time_on_the_axis_of_the_timelin
     data = replace(data, results=(early, *(later if each is first else each for each in data.results)))
     said = said.replace("26 min 51 s to 29 min 50 s", "27 min 51 s to 30 min 50 s")
     assert drift_text(data, usual_times(data)).startswith(said)
+
+
+def test_bad_spells_are_no_drift_of_the_machine() -> None:
+    data = drifting({H1: 1.5, H2: 1.5, H3: 1.5})
+    spells = Spells(2.0, 0.3, Link(loss=Loss(1.0)))
+
+    def over(condition: Condition) -> Condition:
+        return replace(condition, profile=replace(condition.profile, downlink_changes=spells))
+
+    blocks = [replace(each.trial.block, condition=over(each.trial.block.condition)) for each in data.results]
+    results = [replace(each, trial=replace(each.trial, block=block))
+               for each, block in zip(data.results, blocks, strict=True)]  # fmt: skip
+    data = replace(data, results=tuple(results))
+    assert drift_text(data, usual_times(data)) == "Too few trials without spells to see a drift."
 
 
 def test_of_few_trials_no_drift_is_told() -> None:

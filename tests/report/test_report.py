@@ -26,7 +26,7 @@ from rich.console import Console
 from headwind.arm import H1, H3, Arm, Overrides, Protocol, Role
 from headwind.format import arm_name, clean, measured, variants_text
 from headwind.metric import Better
-from headwind.model import Outcome, Result
+from headwind.model import Outcome, Place, Repetition, Result
 from headwind.observed import NOTHING, Kind, Observed, from_best
 from headwind.observed import median as median_of
 from headwind.plan.doubts import IN_ORDER
@@ -45,7 +45,7 @@ from headwind.run.shortfall import FAULTS
 from headwind.run.tables import trials_table
 from headwind.settings import Windows
 from headwind.workloads.h2load import H2load
-from impair.profile import Delay, Direction, Link, Profile, Rate
+from impair.profile import Delay, Direction, Link, Loss, Profile, Rate, Steps
 from tests.fake import (
     PROFILES,
     STARTED_AT,
@@ -256,6 +256,39 @@ def test_a_budget_of_the_command_line_is_not_called_the_matrixs() -> None:
     matrix = replace(golden.matrix, repeat=replace(golden.matrix.repeat, budget_s=300.0))
     (said,) = [text for _, text in method(replace(golden, matrix=matrix).data("x")) if "budget" in text]
     assert "within the time budget (5 min)" in said
+
+
+def test_the_order_of_blocks_is_that_of_verdicts_only_beyond_the_minimum() -> None:
+    golden = RUNS["checked"]()
+    for least, said in ((99, "No condition has more blocks than the minimum of 99"), (1, "The next blocks were given")):
+        matrix = replace(golden.matrix, repeat=Repetition(least, 100, budget_s=300.0))
+        ((_, text),) = [row for row in method(replace(golden, matrix=matrix).data("x")) if row[0] == "Order of blocks"]
+        assert text.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [(1, "Blocks ran in parallel"), (4, "Some blocks ran in parallel"), (0, "Blocks ran one at a time")],
+)
+def test_blocks_that_ran_alone_did_not_run_in_parallel(share: int, said: str) -> None:
+    golden = RUNS["small"]()
+    others = [("clean/article#1",) if share and not number % share else () for number in range(len(golden.results))]
+    results = tuple(
+        replace(each, place=Place("here", 1 + number % 2, beside=others[number]))
+        for number, each in enumerate(golden.results)
+    )
+    texts = [text for _, text in method(replace(golden, results=results).data("x"))]
+    assert any(text.startswith(f"{said} on 2 separate testbeds") for text in texts)
+
+
+def test_changes_that_are_the_same_in_both_directions_are_described_once() -> None:
+    first, gone = Link(Delay(0.02)), Link(Delay(0.02), Loss(1.0))
+    steps = Steps((1.0, 1.5), (gone, first))
+    both = Profile("blackout", first, first, uplink_changes=steps, downlink_changes=steps)
+    text = network_text(network(both, both_ways=True))
+    assert text == "delay ↓ 20 ms, delay ↑ 20 ms, ↓↑ at 1 s loss 100 %, at 1.5 s as at the beginning"
+    other = replace(both, uplink_changes=replace(steps, moments_s=(1.0, 2.0)))
+    assert network_text(network(other, both_ways=True)).count("loss 100 %") == 2
 
 
 def test_the_fakes_pass_the_real_proof() -> None:

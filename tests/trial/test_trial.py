@@ -59,6 +59,14 @@ def test_a_good_trial_is_ok_and_carries_its_proof() -> None:
     assert result.metrics["total_s"] > 0
 
 
+def test_the_status_of_failed_requests_is_in_the_reason() -> None:
+    """The 404 of a path that a server lacks was in requests.parquet alone."""
+    load = H2load("poll", 3, 1, 1, path="/poll")
+    for statuses, why in (([404, 200, 503], ": status 404 and 503"), ([200, -1, -1], ""), ([], "")):
+        answer = {"totals": {"succeeded": 1}, "samples": {"request_status": statuses}}
+        assert load.shortfall(answer) == f"2 of 3 requests failed{why}"
+
+
 def test_the_steps_come_in_order_and_the_seeds_reach_the_router() -> None:
     world = World()
     with fake_path(world) as path:
