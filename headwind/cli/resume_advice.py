@@ -274,7 +274,7 @@ def _details(matrix: Matrix, more: More, unverified: Collection[str]) -> list[st
             found.append(f"Another {another} may be too short for {what} in {names(ids)}.")
     if more.later and more.settled:  # else the first sentence says it of all
         found.append(
-            f"In {names(more.later)}, {about(more.budget_s or 0)} will probably not be enough for further sure results."
+            f"In {names(more.later)}, no further sure results are expected within {about(more.budget_s or 0)}."
         )
     if more.beyond:
         found.append(f"For {names(more.beyond)}, raise `max` ({matrix.repeat.most}) in a new run.")

@@ -96,7 +96,7 @@ def _sentences(standing: Standing, tracks: Sequence[Track], lines: Sequence[Line
 
 
 def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator[str]:
-    """Sentences on leads: `HTTP/3 beats HTTP/1.1 by 24.0 s; the slowest handshake accounts for 98 % of it`.
+    """Sentences on leads: `HTTP/3 beats HTTP/1.1 by 24.0 s; the slowest handshake accounts for 98 % of the lead`.
 
     Equal causes are merged.
     """
@@ -113,10 +113,8 @@ def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator
             key = certainty, winner, account.cause, account.place, account.window, differ
             alike.setdefault(key, []).append(account)
     for (certainty, winner, cause, place, window, differ), accounts in alike.items():
-        which = "this lead" if len(accounts) == 1 else "these leads"
-        share = _shares(
-            accounts, f"all of {which}" if cause else "nearly all of each" if accounts[1:] else "nearly all of it"
-        )
+        which, each = ("these leads", "each lead") if accounts[1:] else ("this lead", "the lead")
+        share = _shares(accounts, f"all of {which}" if cause else f"nearly all of {each}")
         reason = (
             f"{cause} accounts for {share}" if cause else f"the slower trials were {window}" if window else NO_CAUSE
         )
@@ -177,7 +175,7 @@ def _shares(accounts: Sequence[Account], whole: str) -> str:
         return whole
     if len(shares) > MOST_NAMED:
         return f"{min(shares)} % or more of each"
-    leads = [f"the lead over {arm_name(account.loser)}" if accounts[1:] else "it" for account in accounts]
+    leads = [f"the lead{f' over {arm_name(account.loser)}' if accounts[1:] else ''}" for account in accounts]
     return enumerated(f"{share} % of {lead}" for share, lead in zip(shares, leads, strict=True))
 
 

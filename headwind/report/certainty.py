@@ -41,11 +41,11 @@ def certainty_of(finding: Finding) -> Certainty:
 
 
 def slight_text(finding: Finding) -> str:
-    """That a lead may be within the margin: `may be a tie: under 5 %`; just under if its end rounds to the margin."""
+    """That a lead may be within the margin: `may lead by less than 5 %`; `just less` if its end rounds to it."""
     interval, margin = finding.comparison.interval, finding.rule.margin_ratio
     nearest = math.exp(min(abs(interval.low), abs(interval.high)))
     just = "just " if f"{nearest:.2f}" == f"{1 + margin:.2f}" else ""
-    return f"may be a tie: {just}under {setting('margin_ratio', margin)}"
+    return f"may lead by {just}less than {setting('margin_ratio', margin)}"
 
 
 def most_apart(interval: Interval) -> float:

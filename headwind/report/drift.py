@@ -42,7 +42,7 @@ def drift_text(data: RunData, usual: Mapping[Key, float]) -> str:
     if abs(math.log(middles[worst])) < math.log1p(DRIFT_RATIO):
         limit = setting("drift_ratio", DRIFT_RATIO)
         return (
-            f"Over all networks{without} together (single ones: see the warnings), times did not drift: their median "
+            f"Over all networks{without} together (for each, see the warnings), times did not drift: their median "
             f"in {'each tenth' if len(middles) == SLICES else f'the {len(middles)} tenths with enough trials'} of the "
             f"run was within {limit} of the whole run's."
         )

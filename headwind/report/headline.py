@@ -197,7 +197,8 @@ def _clause(tallies: Sequence[Tally], key: str, judged: Sequence[Standing], of_a
               if word != first and (word in counts or word == OPPOSITE.get(first))]  # fmt: skip
     unjudged = total - len(tallies[0].judged[key] & {each.condition.id for each in judged})
     left = total - unjudged - sum(counts.values())
-    clause = enumerated([f"{LEADS[first]} {rivals} in {counts[first]} of {of_all}", *others])
+    both = "both " if len(tallies) == 2 else ""  # in the same ones
+    clause = enumerated([f"{LEADS[first]} {both}{rivals} in {counts[first]} of {of_all}", *others])
     not_run = min(left, sum(not each.rows for each in judged))
     missing = ((left - not_run, "not sure"), (not_run, "not run"), (unjudged, "not judged"))
     rest = [f"{number} {what}" for number, what in missing if number]

@@ -38,7 +38,7 @@ def method(data: RunData) -> Iterator[tuple[str, str]]:
         yield "Arms that differ", f"{'; '.join(texts)}."
     timeout = (
         f"{setting('timeout_s', matrix.timeout_s)}. Trials that timed out or failed count as slower than all that "
-        "finished. Trials whose network was not verified (invalid) and lab errors count in no figure and run again."
+        "finished. Trials whose network was not verified (invalid) and lab errors are excluded and run again."
     )
     yield "Timeout", timeout
     yield from _verdicts(data)
@@ -49,9 +49,10 @@ def _blocks(data: RunData) -> Iterator[str]:
     repeat = f"{least} to {most} blocks" if least < most else counted(most, "block")
     word = "protocol" if matrix.arms_word == "protocol" else "arm, a protocol with its settings"
     seeded = " with the same seeds" if data.was_seeded else ""
+    each = "each of " if len(matrix.conditions) > 1 else ""
     yield (
-        f"{repeat} were planned for each condition (a network profile with a workload): "
-        f"{counted(len(matrix.conditions), 'condition')}. A block runs every {word} "
+        f"{repeat} were planned for {each}{counted(len(matrix.conditions), 'condition')} (a network profile with a "
+        f"workload). A block runs every {word} "
         f"({', '.join(map(arm_name, matrix.arms))}) once, over the same "
         f"network{seeded}, in an order that changes from block to block. Seed of the run: {matrix.seed}."
     )
@@ -59,7 +60,7 @@ def _blocks(data: RunData) -> Iterator[str]:
         parallel = [bool(result.place.beside) for result in data.latest]
         some = "Blocks" if 2 * sum(parallel) > len(parallel) else "Some blocks"
         ran = f"{some} ran in parallel" if any(parallel) else "Blocks ran one at a time"
-        yield f"{ran} on {len(data.lanes)} separate testbeds, the trials of each on the same one."
+        yield f"{ran} on {len(data.lanes)} separate testbeds, each block on one of them."
 
 
 def _impairment(data: RunData) -> str:

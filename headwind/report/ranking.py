@@ -42,7 +42,7 @@ class Standing:
     medians: Mapping[Arm, Observed]  # of the primary metric, for every arm that gave data
     timeouts: Mapping[Arm, int]  # number of timeouts
     untimed: Mapping[Arm, int]  # number of trials that ended without doing their work
-    more: str  # "about 9 more needed to settle every comparison", by the forecast; empty if all are settled
+    more: str  # "about 9 more until all are sure by some metric", by the forecast; empty if all are settled
 
     @property
     def blocks(self) -> int:
@@ -145,10 +145,11 @@ def forecast_of(item: Open) -> str:
         return f"{item.missing} more for the minimum"
     if not has_forecast(item):
         return ""
+    until = f"more until all are sure{' by some metric' if len(item.judged) > 1 else ''}"
     if item.outlook.blocks:
-        return f"about {item.outlook.blocks:,} more needed to settle every comparison"
+        return f"about {item.outlook.blocks:,} {until}"
     least = item.outlook.low
-    return f"{f'at least {least:,}' if least else 'hundreds'} more needed to settle every comparison"
+    return f"{f'at least {least:,}' if least else 'hundreds'} {until}"
 
 
 def _rank(standing: Standing) -> tuple[int, bool, bool, float]:

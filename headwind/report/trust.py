@@ -83,7 +83,7 @@ def _passed(data: RunData) -> Iterator[str]:
         passed = f"{counted(len(results), 'self-check')}: {results.count(True)} passed"
         places = named([*dict.fromkeys(data.matrix.name_of(each.condition) for each in left)])
         them = "it" if len(left) == 1 else "them"
-        yield f"{passed}, {len(left)} without a result yet (in {places}; more blocks may settle {them})"
+        yield f"{passed}, {len(left)} inconclusive so far (in {places}; more blocks may settle {them})"
     else:
         yield {1: "the self-check passed", 2: "both self-checks passed"}.get(
             len(results), f"all {len(results)} self-checks passed"

@@ -94,7 +94,7 @@ def range_text(ratios: Iterable[float]) -> str:
 
 
 def stalled_text(finding: Finding) -> str:
-    """Unfinished trials of both arms if the faster one has some: `unfinished trials: HTTP/3 3 of 60, HTTP/2 5 of 60`.
+    """Unfinished trials of both arms if the faster one has some: `unfinished trials: HTTP/3: 3 of 60, HTTP/2: 5 of 60`.
 
     Arms without any are not named.
     """
@@ -117,8 +117,8 @@ def withheld_text(finding: Finding) -> str:
 
 
 def _of_blocks(counts: Iterable[tuple[Arm, int]], blocks: int) -> str:
-    """Numbers of trials by arm: `HTTP/3 3 of 60, HTTP/2 5 of 60`; without arms that have none."""
-    return ", ".join(f"{arm_name(arm)} {count} of {blocks}" for arm, count in counts if count)
+    """Numbers of trials by arm: `HTTP/3: 3 of 60, HTTP/2: 5 of 60`; without arms that have none."""
+    return ", ".join(f"{arm_name(arm)}: {count} of {blocks}" for arm, count in counts if count)
 
 
 def toward(interval: Interval, side: int) -> Interval:
@@ -289,7 +289,7 @@ def metric_title(metric: Metric, conditions: Iterable[Condition], matrix: Matrix
 
 
 def unfinished_text(line: Line) -> str:
-    """Arms with unfinished trials: `HTTP/1.1 3 of 9`; empty if all finished."""
+    """Arms with unfinished trials: `HTTP/1.1: 3 of 9`; empty if all finished."""
     return _of_blocks(zip((line.pair.new, line.pair.base), line.unfinished, strict=True), line.blocks)
 
 

@@ -193,7 +193,7 @@ def test_only_what_the_forecast_of_the_report_allows_is_promised(
     raised = [line for line in details if "raise `max`" in line]
     assert raised == (["  For delay, raise `max` (60) in a new run."] if most == 9 else []), "blocks are left below it"
     is_later = most == 60 and "(clean)" in promised
-    later = "  In delay, 15 min will probably not be enough for further sure results."
+    later = "  In delay, no further sure results are expected within 15 min."
     assert (later in details) == is_later, "no comparison that is open goes unnamed"
     assert command.endswith(" --budget 15min")
 
@@ -328,7 +328,7 @@ def test_the_budget_is_enough_for_the_soonest_result_after_a_minimum_that_is_har
     with fake.recorded(tmp_path, matrix, results) as run:
         why, *details, _, command = how_to_resume(run, RunData.of(run))
     assert clean.profile.name in why.partition("may make more comparisons sure in ")[2]
-    assert not any("will probably not be enough" in line and clean.profile.name in line for line in details)
+    assert not any("no further sure results" in line and clean.profile.name in line for line in details)
     assert command.endswith(" --budget 5s"), "the condition that was hardly verified comes last"
 
 

@@ -239,7 +239,7 @@ def test_the_ratio_of_a_tie_is_that_of_the_first_arm_of_its_column(speed: float)
 
 def test_a_likely_lead_says_what_keeps_it_from_being_sure() -> None:
     slight = cells(the_only(raced({H1: 1, H2: 1, H3: 1.052}, PROFILES[0])))["h3 against h1"]
-    assert (slight.certainty, slight.winner, slight.notes) == (Certainty.LIKELY, H3, ("may be a tie: under 5 %",))
+    assert (slight.certainty, slight.winner, slight.notes) == (Certainty.LIKELY, H3, ("may lead by less than 5 %",))
 
 
 def test_a_row_counts_the_blocks_that_its_comparisons_count() -> None:
@@ -284,7 +284,7 @@ def test_who_is_ahead_and_stalled_is_named() -> None:
         for trial in trials_of(matrix)
     ]  # fmt: skip
     standing = the_only(Golden(matrix, tuple(results)).data("x"))
-    assert cells(standing)["h3 against h1"].notes == ("unfinished trials: HTTP/3 1 of 60",)
+    assert cells(standing)["h3 against h1"].notes == ("unfinished trials: HTTP/3: 1 of 60",)
 
 
 def test_a_lead_below_the_noise_says_so_and_the_line_on_trust_says_where() -> None:
@@ -314,10 +314,10 @@ def test_a_slower_network_that_was_not_detected_is_a_self_check_without_a_result
                 for trial in trials_of(matrix)]  # fmt: skip
         line_ = trust_line(Golden(matrix, tuple(slow)).data("x"))
         assert (
-            "2 self-checks: 0 passed, 2 without a result yet (in clean; more blocks may settle them)." in line_
+            "2 self-checks: 0 passed, 2 inconclusive so far (in clean; more blocks may settle them)." in line_
         ) == is_missed
         assert (
-            "2 self-checks: 1 passed, 1 without a result yet (in clean; more blocks may settle it)." in line_
+            "2 self-checks: 1 passed, 1 inconclusive so far (in clean; more blocks may settle it)." in line_
         ) != is_missed
 
 
@@ -380,9 +380,9 @@ def test_each_network_has_its_own_noise() -> None:
 
 
 def test_what_is_only_likely_has_its_reason_by_every_metric() -> None:
-    assert str(cell_by(finding(1.02, 1.3))).endswith("may be a tie: under 5 %")
-    assert str(cell_by(finding(1.048, 1.3))).endswith("may be a tie: just under 5 %"), "its interval reads [1.05, 1.30]"
-    assert str(cell_by(finding(1 / 1.3, 1 / 1.048))).endswith("may be a tie: just under 5 %")
+    assert str(cell_by(finding(1.02, 1.3))).endswith("may lead by less than 5 %")
+    assert str(cell_by(finding(1.048, 1.3))).endswith("may lead by just less than 5 %"), "it reads [1.05, 1.30]"
+    assert str(cell_by(finding(1 / 1.3, 1 / 1.048))).endswith("may lead by just less than 5 %")
     assert str(cell_by(finding(1.2, 1.5, survives=False))).endswith("not significant after correction")
 
 

@@ -205,7 +205,7 @@ def test_where_a_difference_lies_is_said_when_its_cause_is_not_known() -> None:
     assert (
         told(run(late))
         .sentences[0]
-        .endswith("; no cause found, but nearly all of each arose in the last 10 % of the requests.")
+        .endswith("; no cause found, but nearly all of each lead arose in the last 10 % of the requests.")
     )
 
 
@@ -413,7 +413,7 @@ def test_a_lead_by_another_metric_is_not_passed_over() -> None:
     assert told(run(late)).sentences[0] == "By mean completion time, HTTP/1.1 and HTTP/2 beat HTTP/3."
     text = words(section(parse(render(run(late), 0.0)), "why"))
     assert (
-        "A cause (such as a slower handshake) is named if it accounts for 75 to 125 % of the lead by total time" in text
+        "A cause (such as a slower handshake) is named if it explains the lead by total time to within 25 %" in text
     )
 
 

@@ -95,7 +95,7 @@ def test_the_narrowest_metric_bounds_a_difference_that_the_primary_one_leaves_op
     ("narrow", "withheld", "note"),
     [
         ((0.96, 1.10), None, ""),
-        ((1.02, 1.10), None, "likely HTTP/3 1.06x [1.02, 1.10] by {by} (may be a tie: under 5 %)"),
+        ((1.02, 1.10), None, "likely HTTP/3 1.06x [1.02, 1.10] by {by} (may lead by less than 5 %)"),
         ((0.98, 1.04), None, "likely a tie by {by}: 1.02x slower to 1.04x faster (not significant after correction)"),
         ((0.98, 1.04), Verdict.TIE, ""),
     ],

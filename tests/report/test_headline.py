@@ -165,7 +165,7 @@ def test_an_interval_is_told_as_what_may_be(low: float, high: float, said: str) 
 
 def test_six_of_eight_networks_are_counted() -> None:
     answer = answer_of(over_eight({H3: dict.fromkeys(range(6), 2.0)}))
-    assert "faster than HTTP/1.1 and HTTP/2 in 6 of 8 networks and slower in none (2 not sure)." in answer.headline
+    assert "faster than both HTTP/1.1 and HTTP/2 in 6 of 8 networks and slower in none (2 not sure)." in answer.headline
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def test_a_row_with_a_sure_comparison_has_the_forecast_of_the_others_too() -> No
         for trial in trials_of(matrix)
     ]
     page = words(section(parse(render(Golden(matrix, tuple(results)).data("x"), 0.0)), "answer"))
-    assert re.search(r"12 blocks, (about \d+|at least \d+|hundreds) more needed to settle every comparison", page)
+    assert re.search(r"12 blocks, (about \d+|at least \d+|hundreds) more until all are sure by some metric", page)
 
 
 def test_a_lead_by_another_metric_in_a_tie_has_a_sentence() -> None:

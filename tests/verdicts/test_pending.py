@@ -198,12 +198,12 @@ def test_a_row_says_in_few_words_how_many_blocks_are_left() -> None:
     assert item is not None
     soon, never = Outlook(1_200, 3, 1_900), Outlook(None, 200, None)
     assert (
-        forecast_of(replace(item, soonest=soon, outlook=soon)) == "about 1,200 more needed to settle every comparison"
+        forecast_of(replace(item, soonest=soon, outlook=soon)) == "about 1,200 more until all are sure by some metric"
     )
-    assert forecast_of(replace(item, outlook=never)) == "at least 200 more needed to settle every comparison"
+    assert forecast_of(replace(item, outlook=never)) == "at least 200 more until all are sure by some metric"
     assert (
         forecast_of(replace(item, outlook=replace(never, low=None)))
-        == "hundreds more needed to settle every comparison"
+        == "hundreds more until all are sure by some metric"
     )
     assert forecast_of(replace(item, n=1)) == "", "too few for a forecast"
     assert forecast_of(replace(item, missing=4)) == "4 more for the minimum"
