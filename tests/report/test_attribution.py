@@ -412,9 +412,7 @@ def test_a_lead_by_another_metric_is_not_passed_over() -> None:
 
     assert told(run(late)).sentences[0] == "By mean completion time, HTTP/1.1 and HTTP/2 beat HTTP/3."
     text = words(section(parse(render(run(late), 0.0)), "why"))
-    assert (
-        "A cause (such as a slower handshake) is named if it explains the lead by total time to within 25 %" in text
-    )
+    assert "A cause (such as a slower handshake) is named if it explains the lead by total time to within 25 %" in text
 
 
 def test_a_window_that_limited_the_slower_trials_is_named_where_nothing_else_explains_it() -> None:
