@@ -278,12 +278,13 @@ class MatrixKeys(Keys):
     def _unjudged_slips(self) -> Iterator[Slip]:
         """Mistakes of workloads that are left without a metric."""
         loads = self._loads() if self.judge is not None else {}
+        known = {metric.key for load in loads.values() for metric in load.judged(JUDGEABLE)}
         for name, load in loads.items():
             if not load.judged(self.judge):
                 possible = " or ".join(quoted(metric.key) for metric in load.judged(JUDGEABLE))
                 message = f"no metric of the workload {quoted(name)} is judged"
-                yield Slip(("judge",), Mistake(message, f"each workload needs a metric that it has: add {possible}"))
-        known = {metric.key for load in loads.values() for metric in load.judged(JUDGEABLE)}
+                change = f"write {possible} instead" if known.isdisjoint(self.judge or []) else f"add {possible}"
+                yield Slip(("judge",), Mistake(message, f"each workload needs a metric that it has: {change}"))
         for index, name in enumerate(self.judge or []):
             if name not in known and not known.isdisjoint(self.judge or []):
                 hint = f"remove it, or judge {' or '.join(map(quoted, sorted(known)))}"

@@ -15,7 +15,10 @@ from headwind.matrix.units import Mistake, quoted, seconds
 SESSIONS = ("new", "resumed", "early")  # of workloads of kind ttfb
 END_OF_CHANGE = "end it at a later moment of `at`"
 ENTRY_KEY = 3  # steps to a key of an entry: the group, the name, the key
-_REFERENCES = {"profile": "profiles", "workload": "workloads"}  # groups of names by keys that would name one entry
+_REFERENCES = {  # groups of names by keys that would name entries
+    **dict.fromkeys(("profile", "profiles", "network", "networks"), "profiles"),
+    **dict.fromkeys(("workload", "workloads"), "workloads"),
+}
 
 
 def of_place(path: Path, beside: Mapping[str, Any]) -> str:
@@ -32,7 +35,8 @@ def of_place(path: Path, beside: Mapping[str, Any]) -> str:
         return f"protocols have a key at the top of the file, such as protocols: {example}"
     if key in ("for", "duration", "until") and "at" in path:
         return f"{END_OF_CHANGE}: `{_end(str(path[path.index('at') + 1]), key, value)}: {{}}`"
-    return _of_reference(path, value) if isinstance(value, str) else ""
+    names = value if isinstance(value, list) else [value]
+    return _of_reference(path, names) if all(isinstance(name, str) for name in names) else ""
 
 
 def _end(moment: str, key: str, value: Any) -> str:
@@ -43,17 +47,17 @@ def _end(moment: str, key: str, value: Any) -> str:
         return "LATER"
 
 
-def _of_reference(path: Path, value: str) -> str:
-    """Hint for a protocol in a workload, and for the name of a network or of a workload in another entry."""
+def _of_reference(path: Path, names: list[str]) -> str:
+    """Hint for a protocol in a workload, and for the names of networks or of workloads in another entry."""
     key = str(path[-1])
-    if form(key) == "protocol" and path[0] == "workloads" and len(path) == ENTRY_KEY and value in PROTOCOLS:
+    if form(key) == "protocol" and path[0] == "workloads" and len(path) == ENTRY_KEY and {*names} <= {*PROTOCOLS}:
         return (
-            f"did you mean `protocols`? it belongs at the top of the file, such as protocols: [{value}]: "
+            f"did you mean `protocols`? it belongs at the top of the file, such as protocols: {shown(names)}: "
             "every workload runs over each of them"
         )
     if (group := _REFERENCES.get(form(key), path[0])) == path[0] or len(path) <= 2:
         return ""
-    pairs = {group: [value]} if path[0] == "arms" else {group: [value], path[0]: [path[1]]}
+    pairs = {group: names} if path[0] == "arms" else {group: names, path[0]: [path[1]]}
     reason = "every arm runs in each condition" if path[0] == "arms" else "profiles and workloads meet in `conditions`"
     return f"{reason}: conditions: [{shown(pairs)}]" if path[0] in ("arms", *_REFERENCES.values()) else ""
 

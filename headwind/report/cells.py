@@ -139,18 +139,18 @@ def _likely(known: Known) -> Iterator[str]:
 
 
 def reasons_of(finding: Finding) -> Iterator[str]:
-    """Why a likely result is not sure."""
+    """Every reason for which a likely result is not sure."""
     if certainty_of(finding) is not Certainty.LIKELY:
         return
+    if finding.is_cpu_bound:
+        yield "CPU-bound"
+    if verdict_of(finding).is_slight:
+        yield slight_text(finding)
     if not finding.network_held:
         deviations = [each.message for each in finding.warnings if each.kind is WarningKind.NETWORK]
         is_early = all(each.endswith(TOO_EARLY) for each in deviations)
         yield f"trials {TOO_EARLY}" if is_early else "not the requested network"
-    elif finding.is_cpu_bound:
-        yield "CPU-bound"
-    elif verdict_of(finding).is_slight:
-        yield slight_text(finding)
-    else:
+    elif not finding.is_cpu_bound and not verdict_of(finding).is_slight:
         yield "not significant after correction"
 
 

@@ -84,7 +84,7 @@ def test_a_run_goes_on_until_every_comparison_is_decided(fake_lab: Lab, capsys: 
     assert verdicts["undecided"] == []
     assert all(check["passed"] for check in verdicts["self_checks"])
     assert len(verdicts["comparisons"]) == 3 * PAIRS + 2
-    assert "HTTP/3 is faster than HTTP/1.1 and HTTP/2 in 2 of 3 networks" in verdicts["sentence"]
+    assert "HTTP/3 is faster than both HTTP/1.1 and HTTP/2 in 2 of 3 networks" in verdicts["sentence"]
     assert verdicts["sentence"] in " ".join(capsys.readouterr().out.split()), "wrapped lines may end with a blank"
 
 
