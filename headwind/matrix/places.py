@@ -35,8 +35,9 @@ def of_place(path: Path, beside: Mapping[str, Any]) -> str:
         return f"protocols have a key at the top of the file, such as protocols: {example}"
     if key in ("for", "duration", "until") and "at" in path:
         return f"{END_OF_CHANGE}: `{_end(str(path[path.index('at') + 1]), key, value)}: {{}}`"
-    names = value if isinstance(value, list) else [value]
-    return _of_reference(path, names) if all(isinstance(name, str) for name in names) else ""
+    listed = value if isinstance(value, list) else [value]
+    names = [name for name in listed if isinstance(name, str)]
+    return _of_reference(path, names) if names and len(names) == len(listed) else ""
 
 
 def _end(moment: str, key: str, value: Any) -> str:

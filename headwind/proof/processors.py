@@ -78,7 +78,7 @@ def costs(
     if has_browser and "client" in used_s:
         used_s["client"] += run.cpu_s
     found = {metric.key: used_s[name] for metric, name in _COSTS if name in used_s}
-    found[MACHINE.key] = min(1.0, _share(run.machine.busy_s, run.wall_s, run.machine.cpus))  # the clocks differ a little
+    found[MACHINE.key] = min(1.0, _share(run.machine.busy_s, run.wall_s, run.machine.cpus))  # clocks differ
     found[STEAL.key] = _share(run.machine.steal_s, run.wall_s, run.machine.cpus)
     client = gains["client"]
     if "server" in used_s:
