@@ -66,7 +66,7 @@ class Scheduler:
         self._due: set[str] = set()  # ids of blocks that are planned again
         self._left: dict[str, Task] = {}  # by block id: `_left_of`, until one of its trials has a result
         self._whole_s: dict[str, float] = {}  # by condition id: `_block_s`, until one of its trials has a result
-        self._alone, self._is_first_turn = True, True  # whether it is the turn of blocks that run alone; never changed
+        self._alone, self._is_first_turn = True, True  # whether blocks that run alone have their turn, their first one
         self._began_s, self._whole_run_s = clock.monotonic(), left_s()
         self._trial_at: dict[str, float] = {}  # block id -> time at which its current trial began
         self._blocks = WholeBlocks(results)

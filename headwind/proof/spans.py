@@ -19,7 +19,7 @@ from headwind.proof.evidence import CHANGE, REBIND, Evidence, Span, Stretch
 from headwind.proof.expectation import Expectation
 from headwind.proof.netem_counts import Events, NetemCounts, passage_of
 from impair.messages import Course, DecisionCounters, NetemState
-from impair.profile import NEXT_PACKET, Direction, Link, Profile, Rebinding, Steps
+from impair.profile import NEXT_PACKET, Direction, Link, Profile, Rebinding, Spells, Steps
 
 LATEST_S = 0.002  # of a change behind its moment
 LATEST_SHARE = 0.05  # likewise of a step of a rate trace, of the step: its bytes are verified besides
@@ -176,6 +176,11 @@ def earlier_moment(workload: Workload) -> str:
 def has_unmeasured_connection(workload: Workload) -> bool:
     """True if changes may fall into an unmeasured connection: the first of `ttfb`. A page's first visit meets none."""
     return workload.resumes and not workload.browser
+
+
+def has_spells(profile: Profile) -> bool:
+    """True if bad spells begin at random moments, in either direction."""
+    return any(isinstance(profile.changes(direction), Spells) for direction in Direction)
 
 
 def is_unchanged(warnings: Sequence[str]) -> bool:

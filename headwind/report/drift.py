@@ -10,8 +10,8 @@ from headwind.arm import Arm
 from headwind.format import duration, measured, setting
 from headwind.model import Result
 from headwind.observed import observed
+from headwind.proof.spans import has_spells
 from headwind.run.data import RunData
-from impair.profile import Direction, Spells
 
 SLICES = 10  # number of slices of a run
 DRIFT_RATIO = 0.1  # a smaller drift is not reported
@@ -25,7 +25,8 @@ def drift_text(data: RunData, usual: Mapping[Key, float]) -> str:
 
     It gives their times as the axis of the timeline does, from the start of the first attempt.
     """
-    steady = [result for result in data.latest if not _has_spells(result)]
+    # A bad spell can slow all trials of a block down: they say nothing about the machine.
+    steady = [result for result in data.latest if not has_spells(result.trial.block.condition.profile)]
     times = [(result.started_at, result.trial.arm, relative) for result in steady
             if result.started_at and (relative := relative_time(result, usual))]  # fmt: skip
     without = " without spells" if len(steady) < len(data.latest) else ""
@@ -50,12 +51,6 @@ def drift_text(data: RunData, usual: Mapping[Key, float]) -> str:
     begin_s = start - origin + worst * width
     when = f"from {duration(begin_s)} to {duration(begin_s + width)} after the start"
     return f"In the tenth of the run that deviates most, {when}, {_deviation(slices[worst], middles[worst], without)}."
-
-
-def _has_spells(result: Result) -> bool:
-    """True if a bad spell can slow all trials of a block down: they say nothing about the machine."""
-    profile = result.trial.block.condition.profile
-    return any(isinstance(profile.changes(direction), Spells) for direction in Direction)
 
 
 def _deviation(part: Sequence[tuple[Arm, float]], middle: float, without: str) -> str:

@@ -18,7 +18,7 @@ from headwind.metric import BUSY, STEAL
 from headwind.model import Condition, Matrix, Result
 from headwind.proof.attempts import is_unproven
 from headwind.proof.processors import ALONE_SHARE, MOST_STEAL
-from headwind.proof.spans import earlier_moment, early_by_arm, met_bad_spell
+from headwind.proof.spans import earlier_moment, early_by_arm, has_spells, met_bad_spell
 from headwind.report.row_text import named
 from headwind.report.times_table import by_arm
 from headwind.report.verdicts import dependence_text
@@ -27,7 +27,6 @@ from headwind.run.data import RunData, is_data
 from headwind.verdicts.assumptions import ALARM_PROBABILITY, WarningKind
 from headwind.verdicts.findings import SelfCheckFinding
 from headwind.verdicts.judgement import Judgement
-from impair.profile import Direction, Spells
 
 MOST_ACCOMPANIED = 0.1  # of a condition's trials: share above which several testbeds are reported
 MOST_FLOORS = 4  # noise floors that a sentence names; of more, only those above the margin
@@ -166,7 +165,7 @@ def _unmet(data: RunData) -> Iterator[str]:
 
 def met_spells(condition: Condition, results: Iterable[Result]) -> tuple[int, int]:
     """Number of trials of a condition that met a bad spell, and of all with data; zeros without spells."""
-    if not any(isinstance(condition.profile.changes(direction), Spells) for direction in Direction):
+    if not has_spells(condition.profile):
         return 0, 0
     met = [met_bad_spell(each) for each in results if each.trial.block.condition == condition and is_data(each)]
     return sum(met), len(met)
@@ -218,14 +217,16 @@ def _limited_by_cpus(data: RunData) -> list[str]:
     """
     cores = data.environment.get("host", {}).get("cores")
     busy: dict[tuple[str, Arm], list[float]] = {}
-    accompanied: dict[str, list[bool]] = {}
-    for result in data.latest if cores else ():
-        if BUSY.key in result.metrics:
-            name = result.trial.block.condition.id
-            busy.setdefault((name, result.trial.arm), []).append(result.metrics[BUSY.key])
-            accompanied.setdefault(name, []).append(_testbeds_up(data, result) > 1)
+    measured = [result for result in data.latest if BUSY.key in result.metrics] if cores else []
+    for result in measured:
+        key = result.trial.block.condition.id, result.trial.arm
+        busy.setdefault(key, []).append(result.metrics[BUSY.key])
     limited = {name for (name, _), used in busy.items() if statistics.fmean(used) > ALONE_SHARE * int(cores)}
-    names = {name for name in limited if statistics.fmean(accompanied[name]) > MOST_ACCOMPANIED}
+    accompanied: dict[str, list[bool]] = {name: [] for name in limited}
+    for result in measured:
+        if (name := result.trial.block.condition.id) in limited:
+            accompanied[name].append(_testbeds_up(data, result) > 1)
+    names = {name for name, several in accompanied.items() if statistics.fmean(several) > MOST_ACCOMPANIED}
     return [data.matrix.name_of(each) for each in data.matrix.conditions if each.id in names]
 
 

@@ -17,7 +17,7 @@ from headwind.errors import HeadwindError
 from headwind.format import about, counted, enumerated
 from headwind.model import Block, Result, Trial
 from headwind.trial.block import Record, Task
-from headwind.trial.lane import NOT_NEEDED, AnyLane, HostLost, Stopped
+from headwind.trial.lane import END_OF_RUN, NOT_NEEDED, AnyLane, HostLost, Stopped
 from headwind.trial.overlap import MIN_GAP_S, OverlapTracker, StartSpacer
 
 
@@ -271,9 +271,7 @@ class Lanes:
         number = counted(len(surplus), "testbed")
         self._say(f"taking down {number}: the next networks run alone, and idle testbeds would lengthen their times")
         site.lanes, site.down = site.lanes[: site.wanted], [*surplus, *site.down]
-        for lane in surplus:
-            lane.look_again()
-        self._each(surplus, lambda lane: lane.retire(NOT_NEEDED))
+        self._retire(surplus, NOT_NEEDED)
 
     def _start(self, site: _Site, lane: AnyLane, task: Task, record: Record) -> None:
         notes = _Notes(lane, record, site.overlap, site.start_spacer, self._events.put, self._ending)
@@ -318,10 +316,14 @@ class Lanes:
             raise error
 
     def retire(self) -> None:
-        """Take all testbeds down after a last look at each, one at a time: none may affect another's."""
-        for lane in (lanes := [lane for site in self._sites if not site.lost for lane in site.lanes]):
+        """Take all testbeds down after a last look at each."""
+        self._retire([lane for site in self._sites if not site.lost for lane in site.lanes], END_OF_RUN)
+
+    def _retire(self, lanes: Collection[AnyLane], why: str) -> None:
+        """Take testbeds down after a last look at each, one at a time: none may affect another's."""
+        for lane in lanes:
             lane.look_again()
-        self._each(lanes, lambda lane: lane.retire())
+        self._each(lanes, lambda lane: lane.retire(why))
 
     def _shut(self, lane: AnyLane) -> None:
         lane.stop()
